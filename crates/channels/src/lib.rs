@@ -8,9 +8,11 @@
 mod address;
 mod channel;
 mod inbound;
+pub mod markdown;
 mod outbound;
 pub mod registry;
 mod status;
+pub mod telegram;
 pub mod text;
 
 pub use address::Address;

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fence::FenceLine;
+use super::fence::{FenceLine, before_fence_like, is_fence_like};
 use super::grapheme::is_blank;
 use super::limit::Limit;
 use super::{ChunkMode, paragraphs};
@@ -124,6 +124,8 @@ impl<'t> Cutter<'t> {
                 self.flush();
                 continue;
             }
+            let fits =
+                if fits < rest.len() { before_fence_like(rest, 0, fits).unwrap_or(fits) } else { fits };
             let (piece, more) = rest.split_at(fits);
             self.append_line(piece, Limit::utf16(0).len(piece));
             self.has_content = true;
@@ -153,7 +155,10 @@ impl<'t> Cutter<'t> {
                     self.flush();
                     continue;
                 }
-                None => rest.split_at(room.prefix(rest)),
+                None => {
+                    let full = room.prefix(rest);
+                    rest.split_at(before_fence_like(rest, 0, full).unwrap_or(full))
+                }
             };
             if !piece.is_empty() {
                 self.append_line(piece, Limit::utf16(0).len(piece));
@@ -221,8 +226,9 @@ fn at_blank(line: &str, room: Limit) -> Option<(&str, &str)> {
     let full = room.prefix(line);
     let window = line.get(..full)?;
     let is_blank_next = line.get(full..)?.graphemes(true).next().is_some_and(is_blank);
-    let blank = window.grapheme_indices(true).rev().find(|(at, grapheme)| *at > 0 && is_blank(grapheme));
-    let end = if is_blank_next && room.fits(window) { full } else { blank?.0 };
+    let is_cut = |at: usize| at > 0 && !is_fence_like(line.get(at..).unwrap_or_default().trim_start());
+    let blank = window.grapheme_indices(true).rev().find(|(at, grapheme)| is_blank(grapheme) && is_cut(*at));
+    let end = if is_blank_next && room.fits(window) && is_cut(full) { full } else { blank?.0 };
     let (piece, rest) = line.split_at(end);
     Some((piece.trim_end(), super::grapheme::trim_start(rest)))
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use unicode_segmentation::UnicodeSegmentation;
+
 /// A line that opens or closes a fenced block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FenceLine<'a> {
@@ -98,13 +100,27 @@ pub fn parted<'f, 't>(fences: &'f [Fence<'t>], at: usize) -> Option<&'f Fence<'t
     fences.get(after..)?.iter().take_while(|fence| fence.span.start < at).find(|fence| fence.is_parted_at(at))
 }
 
+/// Steps back from a place behind which a line would begin that looks like one of a fence.
+pub(super) fn before_fence_like(text: &str, first: usize, at: usize) -> Option<usize> {
+    let places = text.get(first..at)?.grapheme_indices(true).rev().map(|(before, _)| first + before);
+    let is_good = |at: &usize| !is_fence_like(text.get(*at..).unwrap_or_default());
+    std::iter::once(at).chain(places).find(is_good).filter(|at| *at > first)
+}
+
+/// Whether a line that begins so could be one of a fence.
+pub(super) fn is_fence_like(text: &str) -> bool {
+    let body = text.trim_start_matches(' ');
+    body.starts_with("```") || body.starts_with("~~~")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn fences_are_found_as_markdown_has_them() {
-        let rows: [(&str, &[(Range<usize>, bool)]); 10] = [
+        type Row<'a> = (&'a str, &'a [(Range<usize>, bool)]);
+        let rows: [Row<'_>; 10] = [
             ("```a``` b\nc", &[]),
             ("```\na\n```", &[(0..9, true)]),
             ("x\n```js\na\n```\ny\n~~~\nb", &[(2..13, true), (16..21, false)]),

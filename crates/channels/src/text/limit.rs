@@ -56,6 +56,12 @@ impl Limit {
         self.units
     }
 
+    /// Another number of the same unit.
+    #[must_use]
+    pub fn of_units(self, units: usize) -> Self {
+        Self { units, ..self }
+    }
+
     /// How long a text is in its unit.
     pub fn len(self, text: &str) -> usize {
         self.unit.len(text)
@@ -68,8 +74,10 @@ impl Limit {
 
     /// Whether a text may be one part.
     pub fn fits(self, text: &str) -> bool {
-        // No unit is smaller than a byte.
-        self.is_unlimited() || text.len() <= self.units || self.prefix(text) == text.len()
+        // No unit is smaller than a byte; the beginning that fits is looked for first, for texts that are far too long.
+        self.is_unlimited()
+            || text.len() <= self.units
+            || self.prefix(text) == text.len() && self.len(text) <= self.units
     }
 
     /// So many units less; `None` where nothing would be left.

@@ -3,10 +3,8 @@
 
 use std::borrow::Cow;
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use super::breakpoint::{self, Place};
-use super::fence::{Fence, FenceLine, fences, parted};
+use super::fence::{Fence, FenceLine, before_fence_like, fences, is_fence_like, parted};
 use super::grapheme::trim_line_breaks;
 use super::limit::Limit;
 
@@ -128,17 +126,4 @@ fn cut_in_fence(text: &str, from: usize, fence: &Fence<'_>, room: Limit) -> Opti
     let hard = from + room.minus(close + 1)?.prefix(rest).min(fence.content_end() - from);
     let hard = before_fence_like(text, first, hard)?;
     (hard > first).then_some(hard)
-}
-
-/// Steps back from a place behind which a line would begin that looks like one of a fence.
-fn before_fence_like(text: &str, first: usize, at: usize) -> Option<usize> {
-    let places = text.get(first..at)?.grapheme_indices(true).rev().map(|(before, _)| first + before);
-    let is_good = |at: &usize| !is_fence_like(text.get(*at..).unwrap_or_default());
-    std::iter::once(at).chain(places).find(is_good).filter(|at| *at > first)
-}
-
-/// Whether a line that begins so could be one of a fence.
-fn is_fence_like(text: &str) -> bool {
-    let body = text.trim_start_matches(' ');
-    body.starts_with("```") || body.starts_with("~~~")
 }

@@ -1,0 +1,3 @@
+//! Telegram.
+
+pub mod html;
