@@ -13,10 +13,11 @@ mod markdown;
 mod paragraphs;
 mod plain;
 
+pub use grapheme::is_grapheme_boundary;
 pub use limit::{LengthUnit, Limit};
 pub use lines::chunk_lines;
-pub use markdown::chunk_markdown;
-pub use paragraphs::paragraphs;
+pub use markdown::{chunk_markdown, cut_in_fence};
+pub use paragraphs::{next_gap, paragraphs};
 pub use plain::chunk_text;
 pub(crate) use plain::ranges;
 

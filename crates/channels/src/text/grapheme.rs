@@ -2,6 +2,11 @@
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
+/// Whether a text can be cut at a place without parting what a reader takes for one character.
+pub fn is_grapheme_boundary(text: &str, at: usize) -> bool {
+    text.is_char_boundary(at) && floor(text, at) == at
+}
+
 /// The last boundary at or before a place that lies between two characters.
 pub(super) fn floor(text: &str, at: usize) -> usize {
     let mut cursor = GraphemeCursor::new(at, text.len(), true);

@@ -81,7 +81,7 @@ impl Limit {
     }
 
     /// So many units less; `None` where nothing would be left.
-    pub(crate) fn minus(self, units: usize) -> Option<Self> {
+    pub fn minus(self, units: usize) -> Option<Self> {
         match self.units {
             0 => Some(self),
             all => all.checked_sub(units).filter(|left| *left > 0).map(|left| Self { units: left, ..self }),
@@ -90,7 +90,7 @@ impl Limit {
 
     /// Where the longest beginning ends that fits and parts no grapheme, in bytes. A grapheme that is longer than the limit is parted
     /// between characters, and the first character always belongs to it, so that whoever cuts gets on.
-    pub(crate) fn prefix(self, text: &str) -> usize {
+    pub fn prefix(self, text: &str) -> usize {
         if self.is_unlimited() || text.len() <= self.units {
             return text.len();
         }

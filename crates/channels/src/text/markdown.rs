@@ -113,7 +113,9 @@ fn line_break_len(text: &str) -> usize {
 
 /// Where a part that begins at `from` ends inside a block, with room for the line that closes it: behind the last line that fits, else
 /// inside of one. `None` where there is not even room for one character of the block.
-fn cut_in_fence(text: &str, from: usize, fence: &Fence<'_>, room: Limit) -> Option<usize> {
+///
+/// For whoever cuts a text while it is still written.
+pub fn cut_in_fence(text: &str, from: usize, fence: &Fence<'_>, room: Limit) -> Option<usize> {
     let first = (fence.span.start + fence.open.line.len() + 1).max(from);
     let rest = text.get(from..)?;
     let close = fence.open.closing_len();

@@ -24,7 +24,7 @@ fn push(found: &mut Vec<String>, paragraph: &str) {
 }
 
 /// The next blank lines outside of code blocks: a line break, blanks, and at least one more line break.
-pub(crate) fn next_gap(text: &str, from: usize, fences: &[Fence<'_>]) -> Option<std::ops::Range<usize>> {
+pub fn next_gap(text: &str, from: usize, fences: &[Fence<'_>]) -> Option<std::ops::Range<usize>> {
     let mut at = from;
     loop {
         let start = at + text.get(at..)?.find('\n')?;

@@ -17,7 +17,10 @@ pub fn chunk_text(text: &str, limit: Limit) -> Vec<String> {
 
 /// Where the parts are. Inside `code` (ranges in order) nothing but the line break of the cut is dropped, so that lines keep their indent.
 pub(crate) fn ranges(text: &str, limit: Limit, code: &[Range<usize>]) -> Vec<Range<usize>> {
-    let is_code = |at: usize| code.iter().any(|range| range.contains(&at));
+    let is_code = |at: usize| {
+        let after = code.partition_point(|range| range.end <= at);
+        code.get(after).is_some_and(|range| range.start <= at)
+    };
     let mut parts = Vec::new();
     let mut start = 0;
     loop {
