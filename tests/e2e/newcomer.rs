@@ -359,7 +359,7 @@ async fn choosing_a_model_without_a_credential_says_how_to_add_one() {
 async fn status_claims_nothing_that_does_not_happen() {
     let mut gateway = gateway().start().await.unwrap();
     let asked = openclaw(&gateway, &["status", "--deep"]).await.out;
-    assert!(asked.contains("0m (main)"), "{asked}");
+    assert!(asked.contains("disabled (main)"), "{asked}");
     assert!(asked.contains("asked (channels are probed by the gateway)"), "{asked}");
     gateway.terminate().await.unwrap();
     let alone = openclaw(&gateway, &["status", "--deep"]).await.out;

@@ -47,15 +47,24 @@ pub struct Ensured {
 
 /// The workspace could not be made ready; tell the owner.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot prepare workspace {path}: {source}; move away what is in its place, or name another directory (agents.defaults.workspace)"
-)]
+#[error("cannot prepare workspace {path}: {source}; {}", remedy(source))]
 pub struct WorkspaceError {
     /// The directory or file.
     pub path: PathBuf,
     /// What the system said.
     #[source]
     pub source: std::io::Error,
+}
+
+/// What to do about it.
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "let the gateway's user write there, or name another directory (agents.defaults.workspace)"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk",
+        _ => "move away what is in its place, or name another directory (agents.defaults.workspace)",
+    }
 }
 
 /// Makes the directory and, when asked to, fills in what is missing. Never overwrites.

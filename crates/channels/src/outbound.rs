@@ -32,6 +32,45 @@ pub struct Part {
     pub extra: Map<String, Value>,
 }
 
+impl Part {
+    /// Words alone.
+    pub fn text(words: impl Into<String>) -> Self {
+        Self {
+            content: Content::Text(Words::plain(words)),
+            reply_to: None,
+            quote: None,
+            silent: false,
+            buttons: Vec::new(),
+            extra: Map::new(),
+        }
+    }
+
+    /// The same in other words, without formatting. A part that has none stays as it is.
+    #[must_use]
+    pub fn with_words(self, other: String) -> Self {
+        let content = match self.content {
+            Content::Text(_) => Content::Text(Words::plain(other)),
+            Content::Media { path, sent_as, mime, name, caption: Some(_) } => {
+                Content::Media { path, sent_as, mime, name, caption: Some(Words::plain(other)) }
+            }
+            Content::Poll { options, multiple, hours, .. } => {
+                Content::Poll { question: other, options, multiple, hours }
+            }
+            Content::Media { .. } => self.content,
+        };
+        Self { content, ..self }
+    }
+
+    /// What people read of it, without formatting; `None` where it has no words.
+    pub fn words(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(words) | Content::Media { caption: Some(words), .. } => Some(&words.plain),
+            Content::Media { caption: None, .. } => None,
+            Content::Poll { question, .. } => Some(question),
+        }
+    }
+}
+
 /// What a part consists of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]

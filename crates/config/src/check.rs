@@ -1,10 +1,11 @@
 //! Whether a document is a valid config (spec `config.md` §4).
 //!
 //! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
-//! needs the document as a whole. Later steps run only when the earlier ones found nothing, as in the reference.
+//! needs the document as a whole, [`ignored`] what names something that is not there. Later steps run only when the earlier ones found nothing, as in the reference.
 
 mod choices;
 pub(crate) mod executable;
+mod ignored;
 mod rules;
 pub(crate) mod schema;
 mod telegram;
@@ -30,5 +31,9 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
     if !issues.is_empty() {
         return Findings { issues, warnings: Vec::new() };
     }
-    whole::check(document, paths, env)
+    let mut findings = whole::check(document, paths, env);
+    if findings.issues.is_empty() {
+        findings.warnings.extend(ignored::check(document, env));
+    }
+    findings
 }

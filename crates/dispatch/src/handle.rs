@@ -25,7 +25,7 @@ use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
-use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError};
+use crate::outbox::{Delivery, Enqueued, Outbox, OutboxError};
 use crate::request::Request;
 use crate::runner::Runner;
 use crate::runner::inject;
@@ -122,6 +122,7 @@ impl Dispatch {
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
         let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
+        shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
@@ -309,17 +310,9 @@ impl Dispatch {
         Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
     }
 
-    /// The deliveries of one kind. Always the same one.
-    ///
-    /// # Errors
-    /// When another type of payloads has this kind's name: a mistake in the program.
-    pub fn outbox<P: DeliveryPayload>(&self) -> Result<Outbox<P>, KindInUse> {
-        let shared = &self.shared;
-        shared.outboxes.of(|| {
-            let (stopping, kill) = (shared.stopping.clone(), shared.kill.clone());
-            let (journal, tasks) = (Arc::clone(&shared.journal), shared.outboxes.tasks.clone());
-            Outbox::new(journal, shared.clock.clone(), tasks, stopping, kill, self.runner.tell_sent())
-        })
+    /// What goes to chat platforms.
+    pub fn outbox(&self) -> &Outbox {
+        &self.shared.outbox
     }
 
     /// Hands a session's delivery over, if the session may send now (spec `sessions.md` §6). Answers to commands are not
@@ -327,20 +320,18 @@ impl Dispatch {
     ///
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
-    pub async fn deliver<P: DeliveryPayload>(
-        &self,
-        outbox: &Outbox<P>,
-        delivery: Delivery<P>,
-    ) -> Result<Enqueued, DeliverError> {
-        if let Some(key) = &delivery.session_key
-            && !self.runner.may_deliver(key, &delivery.address.channel).await?
+    pub async fn deliver(&self, delivery: Delivery) -> Result<Enqueued, DeliverError> {
+        let Delivery { id, address, session_key, .. } = &delivery;
+        if let Some(key) = session_key
+            && !self.runner.may_deliver(key, &address.channel).await?
         {
             return Err(DispatchError::SendBlocked.into());
         }
-        match self.runner.hooked_delivery(delivery).await {
-            Some(delivery) => Ok(outbox.accept(delivery).await?),
-            None => Ok(Enqueued::Withheld),
-        }
+        let Some(words) = delivery.part.words() else { return Ok(self.outbox().accept(delivery).await?) };
+        let hooked = self.runner.hooked_words(id, address, session_key.as_ref(), words.to_owned()).await;
+        let Some(hooked) = hooked else { return Ok(Enqueued::Withheld) };
+        let part = if hooked == words { delivery.part } else { delivery.part.with_words(hooked) };
+        Ok(self.outbox().accept(Delivery { part, ..delivery }).await?)
     }
 
     /// Every event from now on.
@@ -359,16 +350,15 @@ impl Dispatch {
     pub async fn shutdown(&self, deadline: Duration) -> Vec<RunId> {
         self.stop_accepting();
         let shared = &self.shared;
-        shared.outboxes.tasks.close();
         let drained = async {
             shared.accepting.wait().await;
             self.lanes.ended().await;
-            shared.outboxes.tasks.wait().await;
+            shared.outbox.ended().await;
         };
         if tokio::time::timeout(deadline, drained).await.is_err() {
             shared.kill.cancel();
             self.lanes.ended().await;
-            shared.outboxes.tasks.wait().await;
+            shared.outbox.ended().await;
         }
         let taken_up = shared.registry.taken_up();
         let left = shared.registry.abandon();

@@ -87,11 +87,11 @@ pub(crate) trait Journal: Send + Sync {
     /// How a delivery stands; `None` for an unknown one.
     fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>>;
 
-    /// Deliveries of a kind that were given up, the newest first, at most `most`.
-    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
+    /// Deliveries that were given up, the newest first, at most `most`.
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
 
-    /// Deliveries of a kind that are not over and have a number above `after`, in the order of acceptance.
-    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>>;
+    /// Deliveries that are not over and have a number above `after`, in the order of acceptance.
+    fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>>;
 
     /// The delivery of a number, whole. `None`: it is gone.
     fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>>;
@@ -109,28 +109,45 @@ pub(crate) struct Opened {
     pub(crate) unfinished: Vec<Unfinished>,
 }
 
-/// A delivery to be stored; its payload is JSON.
+/// A delivery to be stored.
 #[derive(Debug, Clone)]
 pub(crate) struct NewDelivery {
-    /// The kind of its payload.
-    pub(crate) kind: &'static str,
     /// What is sent, and where.
-    pub(crate) delivery: Delivery<String>,
+    pub(crate) delivery: Delivery,
     /// Unix milliseconds.
     pub(crate) accepted_at: i64,
 }
 
-/// A delivery as it is stored; its payload is JSON.
+/// A delivery as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredDelivery {
     /// What is sent, and where.
-    pub(crate) delivery: Delivery<String>,
+    pub(crate) delivery: Result<Delivery, Unreadable>,
     /// How far it is.
     pub(crate) state: DeliveryState,
     /// Tries that count.
     pub(crate) attempts: u32,
     /// Unix milliseconds.
     pub(crate) accepted_at: i64,
+}
+
+/// A delivery whose part can't be read any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    /// The delivery's id.
+    pub(crate) id: String,
+    /// What is wrong with it.
+    pub(crate) why: String,
+}
+
+impl StoredDelivery {
+    /// Its id.
+    pub(crate) fn into_id(self) -> String {
+        match self.delivery {
+            Ok(delivery) => delivery.id,
+            Err(unreadable) => unreadable.id,
+        }
+    }
 }
 
 /// What the end of the machine may undo of a change. The end of the process undoes nothing of either.

@@ -1,32 +1,27 @@
 //! The outbox: what is to be sent to chat platforms, until each platform has it (`docs/durability.md`). It is kept in the
 //! [`crate::journal`].
 //!
-//! [`Outbox`] takes deliveries of one kind; a channel gives its accounts' sending sides to [`Outbox::register`].
+//! [`Outbox`] takes deliveries; accounts of channels that are at work are given to [`Outbox::register`].
 //! [`states`] decides what follows from a try, [`lanes`] whose turn it is, the [`supervisor`] does it. It is there only
 //! while a channel is registered.
 
 mod attempt;
 mod delivery;
 mod lanes;
-mod registry;
 mod states;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use openclaw_channels::{Account, Address};
 use openclaw_protocol::SessionKey;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use delivery::{
-    Address, Attempt, Deliver, DeliverFuture, Delivery, DeliveryPayload, DeliveryStatus, Found, Receipt,
-    Repeats, SendError,
-};
+pub use delivery::{Delivery, DeliveryStatus};
 pub(crate) use lanes::{LaneKey, OpenDelivery};
-pub use registry::KindInUse;
-pub(crate) use registry::Outboxes;
 pub use states::DeliveryState;
 #[cfg(test)]
 pub(crate) use states::Retry;
@@ -72,44 +67,49 @@ pub enum OutboxError {
     Journal(#[from] JournalError),
 }
 
-/// Handle to the deliveries of one kind. Clones are the same outbox.
-pub struct Outbox<P> {
-    inner: Arc<Inner<P>>,
-}
-
-impl<P> Clone for Outbox<P> {
-    fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
-    }
+/// Handle to the outbox. Clones are the same one.
+#[derive(Clone)]
+pub struct Outbox {
+    inner: Arc<Inner>,
 }
 
 /// What the handle and the supervisor share.
-struct Inner<P> {
+struct Inner {
     journal: Arc<dyn Journal>,
     clock: Clock,
-    accounts: Accounts<P>,
+    accounts: Accounts,
     tasks: TaskTracker,
     /// Nothing is begun any more.
     stopping: CancellationToken,
     /// What is on its way is dropped.
     kill: CancellationToken,
-    tell: TellSent,
+    tell: OnceLock<TellSent>,
 }
 
 /// Who hears what became of a delivery: where it went, its session, its words, and why it was given up if it was.
 pub(crate) type TellSent = Arc<dyn Fn(&Address, Option<&SessionKey>, &str, Result<(), &str>) + Send + Sync>;
 
-impl<P: DeliveryPayload> Outbox<P> {
+impl Outbox {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         clock: Clock,
-        tasks: TaskTracker,
         stopping: CancellationToken,
         kill: CancellationToken,
-        tell: TellSent,
     ) -> Self {
-        let accounts = Accounts::default();
+        let (accounts, tasks, tell) = (Accounts::default(), TaskTracker::new(), OnceLock::new());
         Self { inner: Arc::new(Inner { journal, clock, accounts, tasks, stopping, kill, tell }) }
+    }
+
+    /// From now on `tell` hears what becomes of deliveries. Once.
+    pub(crate) fn tell(&self, tell: TellSent) {
+        // Only what starts a dispatcher comes here.
+        let _ = self.inner.tell.set(tell);
+    }
+
+    /// Waits until nothing is on its way any more; nothing may be registered afterwards.
+    pub(crate) async fn ended(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
     }
 
     /// Takes a delivery. When this returns [`Enqueued::New`] it is on disk and will be sent: in the order of acceptance
@@ -117,15 +117,12 @@ impl<P: DeliveryPayload> Outbox<P> {
     ///
     /// # Errors
     /// See [`OutboxError`]; nothing was kept.
-    pub async fn accept(&self, delivery: Delivery<P>) -> Result<Enqueued, OutboxError> {
+    pub async fn accept(&self, delivery: Delivery) -> Result<Enqueued, OutboxError> {
         let address = &delivery.address;
         if [&delivery.id, &address.channel, &address.target].iter().any(|text| text.trim().is_empty()) {
             return Err(OutboxError::Unaddressed);
         }
-        let Delivery { id, address, session_key, payload, expires_at } = delivery;
-        let payload = serde_json::to_string(&payload).map_err(JournalError::from)?;
-        let delivery = Delivery { id, address, session_key, payload, expires_at };
-        let new = NewDelivery { kind: P::KIND, delivery, accepted_at: self.inner.clock.now_ms() };
+        let new = NewDelivery { delivery, accepted_at: self.inner.clock.now_ms() };
         match self.inner.journal.deliver(new).await? {
             DeliveryInsert::New => {
                 self.inner.accounts.wake();
@@ -136,10 +133,10 @@ impl<P: DeliveryPayload> Outbox<P> {
         }
     }
 
-    /// From now on deliveries for an account of a channel are sent through `sender`, those that wait first. It takes the
-    /// place of one that was there.
-    pub fn register(&self, channel: &str, account: &str, sender: Arc<dyn Deliver<P>>) {
-        if self.inner.accounts.put(channel, account, sender) {
+    /// From now on deliveries for an account of a channel are sent by it, those that wait first. It takes the place of one
+    /// that was there.
+    pub fn register(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) {
+        if self.inner.accounts.put(channel, account, at_work) {
             let supervisor = Supervisor::new(Arc::clone(&self.inner));
             self.inner.tasks.spawn(supervisor.run());
         }
@@ -163,7 +160,7 @@ impl<P: DeliveryPayload> Outbox<P> {
     /// # Errors
     /// When the database can't be read.
     pub async fn failed(&self, most: u32) -> Result<Vec<DeliveryStatus>, OutboxError> {
-        Ok(self.inner.journal.failed_deliveries(P::KIND, most).await?)
+        Ok(self.inner.journal.failed_deliveries(most).await?)
     }
 
     /// Tries a delivery again that was given up. `false`: there is none of this id.

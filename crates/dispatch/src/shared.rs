@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::events::Hub;
 use crate::global_lanes::{GlobalLanes, LaneSizes};
 use crate::journal::Journal;
-use crate::outbox::Outboxes;
+use crate::outbox::Outbox;
 use crate::registry::Registry;
 
 /// One dispatcher's parts.
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     /// What must not be forgotten: accepted messages, and deliveries to chat platforms.
     pub(crate) journal: Arc<dyn Journal>,
     /// What is to be sent to chat platforms.
-    pub(crate) outboxes: Outboxes,
+    pub(crate) outbox: Outbox,
     /// Where events go.
     pub(crate) hub: Hub,
     /// Runs that have not ended.
@@ -39,17 +39,19 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(journal: Arc<dyn Journal>, sizes: LaneSizes, clock: Clock) -> Self {
+        let (stopping, kill) = (CancellationToken::new(), CancellationToken::new());
+        let outbox = Outbox::new(Arc::clone(&journal), clock.clone(), stopping.clone(), kill.clone());
         Self {
             clock,
             backlog: Backlog::default(),
             journal,
-            outboxes: Outboxes::default(),
+            outbox,
             hub: Hub::default(),
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
             accepting: TaskTracker::new(),
-            stopping: CancellationToken::new(),
-            kill: CancellationToken::new(),
+            stopping,
+            kill,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A dispatcher in a temporary state directory with a model server that does what a test says.
 
+pub(crate) mod send_only;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

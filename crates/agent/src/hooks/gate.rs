@@ -57,6 +57,9 @@ impl<'a> Gate<'a> {
             missing: about.requirements.missing(about.strictness, &here),
             handler: match &hook.home {
                 Home::BuiltIn(hook) => Ok(Handler::BuiltIn(*hook)),
+                Home::Directory(_) if about.subscriptions.is_empty() => {
+                    Err(HandlerProblem::NoKnownEvent(about.events.join(", ")))
+                }
                 Home::Directory(dir) => self.runtimes.handler_of(dir, &about.export),
             },
         }
@@ -169,5 +172,51 @@ mod tests {
             let standing = Gate::new(&config).standing(&hook);
             assert_eq!(standing.is_ready(), *expect, "{needs} {:?}", standing.missing);
         }
+    }
+
+    #[test]
+    fn a_hook_that_only_names_unknown_events_is_not_ready() {
+        let dir = tempfile::tempdir().unwrap();
+        let handler = dir.path().join("handler.sh");
+        std::fs::write(&handler, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&handler, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let config = Config::from_json5("{}", &Environment::new([("HOME", "/nonexistent")], "/")).unwrap();
+        let gate = Gate::new(&config);
+        for (events, is_ready) in [(r#"["tool:done"]"#, false), (r#"["tool:done", "command:new"]"#, true)] {
+            let text =
+                format!("---\nname: demo\nmetadata: {{\"openclaw\": {{\"events\": {events}}}}}\n---\n");
+            let about = HookFile::parse(&text, "demo").unwrap();
+            let hook = Hook { about, source: Source::Managed, home: Home::Directory(dir.path().to_owned()) };
+            let standing = gate.standing(&hook);
+            assert_eq!(standing.is_ready(), is_ready, "{:?}", standing.handler);
+        }
+    }
+
+    #[test]
+    fn programs_that_can_not_be_called_are_problems() {
+        let rows = json!([
+            {"event": "command:new", "command": ["sh", "-c", "true"]},
+            {"event": "command:new", "command": []},
+            {"event": "command:new", "command": ["no-such-program-here"]},
+            {"event": "tool:done", "command": ["sh"]},
+        ]);
+        let document = json!({"hooks": {"internal": {
+            "commands": rows, "handlers": [{"event": "command:new", "module": "/gone.js"}],
+        }}});
+        let path = std::env::var("PATH").unwrap();
+        let environment = Environment::new([("HOME", "/nonexistent"), ("PATH", path.as_str())], "/");
+        let config = Config::from_json5(&document.to_string(), &environment).unwrap();
+        let found = super::super::problems_of_settings(&Gate::new(&config), &config);
+        let paths: Vec<String> = found.iter().map(|problem| problem.path.display().to_string()).collect();
+        assert_eq!(
+            paths,
+            ["handlers.0", "commands.1", "commands.2", "commands.3"]
+                .map(|name| format!("hooks.internal.{name}")),
+            "{found:?}"
+        );
+        assert!(
+            found[1].text.contains("empty") && found[2].text.contains("no-such-program-here"),
+            "{found:?}"
+        );
     }
 }

@@ -32,9 +32,12 @@ pub enum Handler {
     },
 }
 
-/// Why a hook has no handler that can be run. The text says what to do.
+/// Why a hook is never run. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerProblem {
+    /// It asks to be told of nothing that ever happens.
+    #[error("names no event that there is: {0}")]
+    NoKnownEvent(String),
     /// There is none of the known names.
     #[error("has no handler; add an executable file named handler (or handler.sh, handler.py, handler.js …)")]
     Missing,

@@ -26,7 +26,7 @@ pub enum InstallError {
     #[error(transparent)]
     Pack(#[from] PackError),
     /// Something of that name is there.
-    #[error("{} is there already; delete it first", .0.display())]
+    #[error("{} is there already; `openclaw hooks update` replaces what came from npm, else delete it first", .0.display())]
     Exists(PathBuf),
     /// What came is not what is to be updated.
     #[error("it is \"{found}\", not \"{expected}\"")]

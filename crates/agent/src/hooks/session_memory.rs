@@ -2,6 +2,7 @@
 
 use openclaw_protocol::message::{Block, Message, UserContent};
 use openclaw_sessions::time::{iso, utc_date};
+use openclaw_sessions::transcript::inject::INJECTED_MODEL;
 use serde_json::{Map, Value};
 
 /// Messages that are kept where the settings do not say.
@@ -29,6 +30,8 @@ pub fn lines<'a>(messages: impl Iterator<Item = &'a Message>, count: usize) -> V
                 UserContent::Text(text) => ("user", Some(text.as_str())),
                 UserContent::Blocks(blocks) => ("user", first_text(blocks)),
             },
+            // Answers to commands are the gateway's words.
+            Message::Assistant(said) if said.model == INJECTED_MODEL => return None,
             Message::Assistant(said) => ("assistant", first_text(&said.content)),
             Message::ToolResult(_) => return None,
         };

@@ -8,7 +8,7 @@ use openclaw_config::settings::{HookCommand, HookEntry, HookModule};
 use openclaw_config::{Config, Secret};
 
 use super::bundled::Bundled;
-use super::discover::{Home, Hook, Places, discover};
+use super::discover::{Home, Hook, Places, Problem, discover};
 use super::event::{EventKind, Subscription};
 use super::gate::Gate;
 use super::handler::Handler;
@@ -101,43 +101,27 @@ impl HookSet {
 
     /// `hooks.internal.handlers`, OpenClaw's older way. A relative path is one from where the gateway was started.
     fn add_module(&mut self, given: &HookModule, gate: &Gate<'_>, cwd: &Path) {
-        let file = cwd.join(&given.module);
-        let export = given.export.as_deref().unwrap_or("default");
-        let dir = file.parent().unwrap_or(cwd).to_owned();
-        match (Subscription::parse(&given.event), gate.runtimes.command(&file, export)) {
-            (Ok(subscription), Ok(command)) => {
+        match module(given, gate, cwd) {
+            Ok((subscription, command)) => {
+                let dir = cwd.join(&given.module).parent().unwrap_or(cwd).to_owned();
                 self.add(subscription, 0.0, Action::program(&given.module, command, dir, Vec::new()));
                 tracing::info!("Registered hook (legacy): {} -> {}", given.event, given.module);
             }
-            (Err(why), _) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
-            (_, Err(why)) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
+            Err(why) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
         }
     }
 
     /// `hooks.internal.commands`, ours.
     fn add_command(&mut self, given: &HookCommand, gate: &Gate<'_>, config: &Config) {
-        let Some((program, arguments)) = given.command.split_first() else { return };
-        let environment = config.environment();
-        let file = match program.contains('/') || program.starts_with('~') {
-            true => environment.expand_path(program),
-            false => match gate.bins().find(program) {
-                Some(file) => file,
-                None => {
-                    tracing::warn!(event = %given.event, "hook not loaded: there is no program {program} on PATH");
-                    return;
-                }
-            },
-        };
-        match (Subscription::parse(&given.event), gate.runtimes.command(&file, "default")) {
-            (Ok(subscription), Ok(mut command)) => {
-                command.extend(arguments.iter().map(OsString::from));
+        match command_line(given, gate, config) {
+            Ok((subscription, command)) => {
+                let program = given.command.first().map(String::as_str).unwrap_or_default();
                 let dir = config.paths().state_dir().to_owned();
                 let action = Action::program(program, command, dir, Vec::new());
                 self.add(subscription, given.priority.unwrap_or_default(), action);
                 tracing::info!("Registered hook: {} -> {program}", given.event);
             }
-            (Err(why), _) => tracing::warn!(%program, "hook not loaded: {why}"),
-            (_, Err(why)) => tracing::warn!(%program, "hook not loaded: {why}"),
+            Err(why) => tracing::warn!(event = %given.event, "hook not loaded: {why}"),
         }
     }
 
@@ -180,6 +164,50 @@ impl HookSet {
     pub fn asks(&self, point: HookPoint) -> bool {
         self.at_point(point).next().is_some()
     }
+}
+
+/// What is wrong with the programs that `hooks.internal` names without a directory. Blocking.
+pub fn problems_of_settings(gate: &Gate<'_>, config: &Config) -> Vec<Problem> {
+    let settings = &config.hooks.internal;
+    let problem = |list: &str, at: usize, text: String| Problem {
+        path: PathBuf::from(format!("hooks.internal.{list}.{at}")),
+        text,
+    };
+    let modules = settings.handlers.iter().enumerate().filter_map(|(at, given)| {
+        let why = module(given, gate, config.environment().cwd()).err()?;
+        Some(problem("handlers", at, why))
+    });
+    let commands = settings.commands.iter().enumerate().filter_map(|(at, given)| {
+        let why = command_line(given, gate, config).err()?;
+        Some(problem("commands", at, why))
+    });
+    modules.chain(commands).collect()
+}
+
+/// When an entry of `hooks.internal.handlers` is called, and how.
+fn module(given: &HookModule, gate: &Gate<'_>, cwd: &Path) -> Result<(Subscription, Vec<OsString>), String> {
+    let subscription = Subscription::parse(&given.event).map_err(|why| why.to_string())?;
+    let export = given.export.as_deref().unwrap_or("default");
+    let command = gate.runtimes.command(&cwd.join(&given.module), export).map_err(|why| why.to_string())?;
+    Ok((subscription, command))
+}
+
+/// When an entry of `hooks.internal.commands` is called, and how.
+fn command_line(
+    given: &HookCommand,
+    gate: &Gate<'_>,
+    config: &Config,
+) -> Result<(Subscription, Vec<OsString>), String> {
+    let subscription = Subscription::parse(&given.event).map_err(|why| why.to_string())?;
+    let (program, arguments) =
+        given.command.split_first().ok_or("its command is empty; name a program and its arguments")?;
+    let file = match program.contains('/') || program.starts_with('~') {
+        true => config.environment().expand_path(program),
+        false => gate.bins().find(program).ok_or_else(|| format!("there is no program {program} on PATH"))?,
+    };
+    let mut command = gate.runtimes.command(&file, "default").map_err(|why| why.to_string())?;
+    command.extend(arguments.iter().map(OsString::from));
+    Ok((subscription, command))
 }
 
 impl Action {

@@ -60,7 +60,7 @@ pub(crate) enum HooksCommand {
     /// Fetch installed hooks of npm again
     Update {
         /// The id that `hooks install` gave
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        #[arg(conflicts_with = "all")]
         id: Option<String>,
         /// All that were installed
         #[arg(long)]

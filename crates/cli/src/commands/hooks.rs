@@ -9,10 +9,10 @@ use crate::args::{HooksArgs, HooksCommand};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use openclaw_agent::hooks::Bundled;
 use openclaw_agent::hooks::boot;
 use openclaw_agent::hooks::discover::{Home, Hook, Places, Problem, discover};
 use openclaw_agent::hooks::gate::{Gate, Standing};
+use openclaw_agent::hooks::{Bundled, problems_of_settings};
 use openclaw_config::Config;
 use report::{Detail, Which};
 use settings::{Settings, Switch};
@@ -35,7 +35,9 @@ impl<'a> Survey<'a> {
             (hook, standing)
         };
         let hooks = found.hooks.into_iter().map(stand).collect();
-        Self { config, places, gate, hooks, problems: found.problems }
+        let mut problems = found.problems;
+        problems.extend(problems_of_settings(&gate, config));
+        Self { config, places, gate, hooks, problems }
     }
 
     fn find(&self, name: &str) -> Result<&(Hook, Standing), Failure> {
@@ -81,6 +83,9 @@ pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
         Some(HooksCommand::Disable { name }) => disable(&survey, name, context),
         Some(HooksCommand::Install { from, link: true }) => install::link(&survey, from, context),
         Some(HooksCommand::Install { from, link: false }) => install::install(&survey, from, context),
+        Some(HooksCommand::Update { id: None, all: false, .. }) => {
+            Err(Failure::new("hooks-update", "Provide a hook id or use --all."))
+        }
         Some(HooksCommand::Update { id, dry_run, .. }) => {
             let how = if *dry_run { update::How::DryRun } else { update::How::Install };
             update::run(&survey, id.as_deref(), how, context)

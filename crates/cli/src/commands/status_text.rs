@@ -2,7 +2,7 @@
 
 use openclaw_config::clock::now_ms;
 use openclaw_models::quota;
-use openclaw_protocol::params::status::{SessionsSummary, StatusRow};
+use openclaw_protocol::params::status::{AgentBeat, SessionsSummary, StatusRow};
 use openclaw_protocol::params::usage::UsageStatusResult;
 
 use super::audit::{Finding, Report, Severity, Summary};
@@ -69,8 +69,12 @@ fn footer(context: &Context, extras: &Extras) -> Vec<String> {
 
 fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String, String)> {
     let events = status.queued_system_events.len();
-    let heartbeats: Vec<String> =
-        status.heartbeat.agents.iter().map(|beat| format!("{} ({})", beat.every, beat.agent_id)).collect();
+    let heartbeats: Vec<String> = status
+        .heartbeat
+        .agents
+        .iter()
+        .map(|beat| format!("{} ({})", interval(beat), beat.agent_id))
+        .collect();
     let service = |service: &Service| format!("{} {}", service.label, service.loaded_text);
     let rows = [
         ("Dashboard", extras.dashboard.clone()),
@@ -90,6 +94,11 @@ fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String,
         ("Sessions", sessions_line(&status.sessions.summary)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// How often an agent's heartbeat runs; a beat that is set to never is off.
+fn interval(beat: &AgentBeat) -> &str {
+    if beat.every_ms.is_some() { &beat.every } else { "disabled" }
 }
 
 fn config_line(context: &Context) -> String {

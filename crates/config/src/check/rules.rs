@@ -87,7 +87,7 @@ fn is_within(path: &str, root: &str) -> bool {
 }
 
 /// All places of a document that a pattern names; `*` is every key or index.
-fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
+pub(super) fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
     let mut found = vec![(String::new(), document)];
     for part in pattern.split('.') {
         let mut next = Vec::new();

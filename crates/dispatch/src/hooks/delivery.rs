@@ -4,40 +4,39 @@ use std::sync::Arc;
 
 use openclaw_agent::hooks::HookPoint;
 use openclaw_agent::hooks::payload::{HookContext, MessageSent};
+use openclaw_channels::Address;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::outbox::{Address, Delivery, DeliveryPayload, TellSent};
+use crate::outbox::TellSent;
 use crate::runner::Runner;
 
 impl Runner {
-    /// A delivery after the hooks had it; `None` where one keeps it back.
-    pub(crate) async fn hooked_delivery<P: DeliveryPayload>(
+    /// The words of an answer after the hooks had them; `None` where one keeps it back.
+    pub(crate) async fn hooked_words(
         &self,
-        delivery: Delivery<P>,
-    ) -> Option<Delivery<P>> {
+        id: &str,
+        address: &Address,
+        session_key: Option<&SessionKey>,
+        words: String,
+    ) -> Option<String> {
         let Some(bus) = self.hooks_now().filter(|bus| bus.asks(HookPoint::MessageSending)) else {
-            return Some(delivery);
+            return Some(words);
         };
-        let Some(words) = delivery.payload.words().map(str::to_owned) else { return Some(delivery) };
-        let place = place(&delivery.address, delivery.session_key.as_ref());
+        let place = place(address, session_key);
         let metadata = context([
-            ("deliveryId", Some(json!(delivery.id))),
-            ("channel", Some(json!(delivery.address.channel))),
-            ("accountId", Some(json!(delivery.address.account))),
-            ("threadId", delivery.address.thread.as_ref().map(|thread| json!(thread))),
+            ("deliveryId", Some(json!(id))),
+            ("channel", Some(json!(address.channel))),
+            ("accountId", Some(json!(address.account))),
+            ("threadId", address.thread.as_ref().map(|thread| json!(thread))),
         ]);
-        let gate = bus.message_sending(&delivery.address.target, words.clone(), &metadata, &place).await;
+        let gate = bus.message_sending(&address.target, words, &metadata, &place).await;
         if gate.cancelled {
-            tracing::info!(delivery = delivery.id, "a hook keeps a message back");
+            tracing::info!(delivery = id, "a hook keeps a message back");
             return None;
         }
-        if gate.content == words {
-            return Some(delivery);
-        }
-        let Delivery { id, address, session_key, payload, expires_at } = delivery;
-        Some(Delivery { id, address, session_key, payload: payload.with_words(gate.content), expires_at })
+        Some(gate.content)
     }
 
     /// Tells hooks what became of deliveries. Does not keep the runner: that has the outboxes.

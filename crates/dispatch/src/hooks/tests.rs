@@ -2,16 +2,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
+use openclaw_channels::{Address, Attempt, ChannelFuture, Outgoing, Part, Receipt, Repeats, SendError};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::clock::Clock;
-use crate::outbox::{
-    Address, Attempt, Deliver, DeliverFuture, Delivery, DeliveryPayload, Enqueued, Receipt, Repeats,
-    SendError,
-};
+use crate::outbox::{Delivery, Enqueued};
+use crate::testing::send_only::{SendOnly, Sends};
 use crate::testing::{FakeModel, KEY, Rig, chat, key_of};
 
 const DAY: i64 = 24 * 60 * 60_000;
@@ -68,32 +66,21 @@ async fn a_conversation_that_expired_is_told_as_the_gateways_own_command() {
     assert_eq!(told[1]["context"]["senderId"], "golden");
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Words(String);
-
-impl DeliveryPayload for Words {
-    const KIND: &'static str = "words";
-
-    fn words(&self) -> Option<&str> {
-        Some(&self.0)
-    }
-
-    fn with_words(self, words: String) -> Self {
-        Self(words)
-    }
-}
-
 /// Sends what it is given to the test, but for what says so.
 struct Platform(mpsc::UnboundedSender<String>);
 
-impl Deliver<Words> for Platform {
+impl Sends for Platform {
     fn repeats(&self) -> Repeats {
         Repeats::Recognised
     }
 
-    fn send<'a>(&'a self, delivery: &'a Delivery<Words>, _: Attempt) -> DeliverFuture<'a, Receipt> {
+    fn send<'a>(
+        &'a self,
+        outgoing: Outgoing<'a>,
+        _: Attempt,
+    ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(async move {
-            let words = delivery.payload.0.clone();
+            let words = outgoing.part.words().unwrap().to_owned();
             if words.contains("nowhere") {
                 return Err(SendError::Final { reason: "no such chat".to_owned() });
             }
@@ -111,16 +98,16 @@ async fn what_goes_to_a_platform_can_be_changed_and_kept_back_and_is_told() {
         r#"case $(cat) in *keep*) echo '{"cancel": true}';; *secret*) echo '{"content": "***"}';; esac"#;
     let rows = [("message_sending", changes.to_owned()), ("message_sent", noting(dir.path()))];
     let rig = Rig::with_config(dir.path(), &model, commands(&rows)).await;
-    let outbox = rig.dispatch.outbox::<Words>().unwrap();
+    let outbox = rig.dispatch.outbox();
     let (sender, mut sent) = mpsc::unbounded_channel();
-    outbox.register("fake", "default", Arc::new(Platform(sender)));
+    outbox.register("fake", "default", Arc::new(SendOnly(Arc::new(Platform(sender)))));
     let deliver = async |id: &str, words: &str| {
         let (channel, account) = ("fake".to_owned(), "default".to_owned());
         let address = Address { channel, account, target: "room".to_owned(), thread: None };
-        let payload = Words(words.to_owned());
+        let part = Part::text(words);
         let session_key = Some(key_of(KEY));
-        let delivery = Delivery { id: id.to_owned(), address, session_key, payload, expires_at: None };
-        rig.dispatch.deliver(&outbox, delivery).await.unwrap()
+        let delivery = Delivery { id: id.to_owned(), address, session_key, part, expires_at: None };
+        rig.dispatch.deliver(delivery).await.unwrap()
     };
     assert_eq!(deliver("d1", "plain").await, Enqueued::New);
     assert_eq!(deliver("d2", "a secret").await, Enqueued::New);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use openclaw_channels::{Address, Part, Receipt};
 use openclaw_protocol::{AgentId, SessionKey};
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
 use crate::inbox::{Attempts, Facts, Found};
-use crate::outbox::{Address, Receipt, Retry};
+use crate::outbox::Retry;
 use crate::request::{Kind, Request};
 use crate::testing::crash;
 
@@ -44,7 +45,7 @@ on_each! {
     attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order
     entries_are_those_of_all_that_were_accepted_since
     a_delivery_is_found_again_as_it_was
-    deliveries_of_a_kind_are_open_in_the_order_of_acceptance_until_they_are_over
+    deliveries_are_open_in_the_order_of_acceptance_until_they_are_over
     a_delivery_takes_no_step_that_may_not_follow
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
@@ -340,7 +341,6 @@ async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
 
 fn note(id: &str) -> NewDelivery {
     NewDelivery {
-        kind: "note",
         delivery: Delivery {
             id: id.to_owned(),
             address: Address {
@@ -350,7 +350,7 @@ fn note(id: &str) -> NewDelivery {
                 thread: Some("7".to_owned()),
             },
             session_key: Some(SessionKey::main(&AgentId::default(), "main")),
-            payload: format!("\"text of {id}\""),
+            part: Part::text(format!("text of {id}")),
             expires_at: Some(9_000),
         },
         accepted_at: 1_000,
@@ -358,11 +358,11 @@ fn note(id: &str) -> NewDelivery {
 }
 
 /// The ids that are open after a number.
-async fn open_ids(journal: &Arc<dyn Journal>, kind: &'static str, after: i64) -> Vec<String> {
+async fn open_ids(journal: &Arc<dyn Journal>, after: i64) -> Vec<String> {
     let mut ids = Vec::new();
-    for open in journal.open_deliveries(kind, after).await.unwrap() {
+    for open in journal.open_deliveries(after).await.unwrap() {
         let whole = journal.stored_delivery(open.number).await.unwrap().expect("it is there");
-        ids.push(whole.delivery.id);
+        ids.push(whole.into_id());
     }
     ids
 }
@@ -409,35 +409,34 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");
-    other.delivery.payload = "\"another text\"".to_owned();
+    other.delivery.part = Part::text("another text");
     assert_eq!(journal.deliver(other).await, Ok(DeliveryInsert::Known(expected)));
     let [OpenDelivery { number, lane, next_at }] =
-        <[_; 1]>::try_from(journal.open_deliveries("note", 0).await.unwrap()).unwrap();
+        <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));
-    let NewDelivery { delivery, accepted_at, .. } = note("a");
-    let whole = StoredDelivery { delivery, state: DeliveryState::Pending, attempts: 0, accepted_at };
+    let NewDelivery { delivery, accepted_at } = note("a");
+    let whole =
+        StoredDelivery { delivery: Ok(delivery), state: DeliveryState::Pending, attempts: 0, accepted_at };
     assert_eq!(journal.stored_delivery(number).await.unwrap(), Some(whole));
     assert_eq!(journal.stored_delivery(number + 1).await.unwrap(), None);
     assert_eq!(journal.delivery("b").await.unwrap(), None);
 }
 
-async fn deliveries_of_a_kind_are_open_in_the_order_of_acceptance_until_they_are_over(open: Open) {
+async fn deliveries_are_open_in_the_order_of_acceptance_until_they_are_over(open: Open) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["c", "a", "d", "b"] {
         journal.deliver(note(id)).await.unwrap();
-        journal.deliver(NewDelivery { kind: "other", ..note(&format!("other-{id}")) }).await.unwrap();
     }
-    assert_eq!(open_ids(&journal, "note", 0).await, ["c", "a", "d", "b"]);
+    assert_eq!(open_ids(&journal, 0).await, ["c", "a", "d", "b"]);
     for update in [sending("c", 1), sent("c"), failed("a"), sending("d", 1)] {
         assert_eq!(journal.update(update.clone()).await, Ok(true), "{update:?}");
     }
-    assert_eq!(open_ids(&journal, "note", 0).await, ["d", "b"]);
-    let first = journal.open_deliveries("note", 0).await.unwrap()[0].number;
-    assert_eq!(open_ids(&journal, "note", first).await, ["b"]);
-    assert_eq!(open_ids(&journal, "other", 0).await.len(), 4);
+    assert_eq!(open_ids(&journal, 0).await, ["d", "b"]);
+    let first = journal.open_deliveries(0).await.unwrap()[0].number;
+    assert_eq!(open_ids(&journal, first).await, ["b"]);
     journal.update(retry("d", DeliveryState::Pending)).await.unwrap();
-    assert_eq!(journal.open_deliveries("note", 0).await.unwrap()[0].next_at, 6_000);
+    assert_eq!(journal.open_deliveries(0).await.unwrap()[0].next_at, 6_000);
 }
 
 async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {
@@ -503,19 +502,19 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
         journal.update(failed(id)).await.unwrap();
     }
     let listed = async |most| {
-        let failed = journal.failed_deliveries("note", most).await.unwrap();
+        let failed = journal.failed_deliveries(most).await.unwrap();
         failed.into_iter().map(|status| (status.id, status.error.unwrap())).collect::<Vec<_>>()
     };
     let row = |id: &str| (id.to_owned(), "no such chat".to_owned());
     assert_eq!(listed(2).await, [row("c"), row("b")], "the newest first");
-    assert_eq!(journal.failed_deliveries("other", 9).await.unwrap(), []);
     assert_eq!(journal.update(Update::Revive { id: "b".to_owned(), now: 4_000 }).await, Ok(true));
     assert_eq!(journal.update(Update::Discard("c".to_owned())).await, Ok(true));
     assert_eq!(listed(9).await, [row("a")]);
-    let [revived] = <[_; 1]>::try_from(journal.open_deliveries("note", 0).await.unwrap()).unwrap();
+    let [revived] = <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!(revived.next_at, 4_000);
     let StoredDelivery { delivery, attempts, .. } =
         journal.stored_delivery(revived.number).await.unwrap().unwrap();
+    let delivery = delivery.unwrap();
     assert_eq!((delivery.id.as_str(), delivery.expires_at, attempts), ("b", None, 0));
     assert_eq!(journal.delivery("c").await.unwrap(), None);
     assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::New), "its id is forgotten");
@@ -536,8 +535,8 @@ async fn a_closed_journal_refuses_everything(open: Open) {
     assert_eq!(journal.payload(&run("a")).await, Err(JournalError::Closed));
     assert_eq!(journal.entries_since(0).await, Err(JournalError::Closed));
     assert_eq!(journal.delivery("a").await, Err(JournalError::Closed));
-    assert_eq!(journal.failed_deliveries("note", 9).await, Err(JournalError::Closed));
-    assert_eq!(journal.open_deliveries("note", 0).await, Err(JournalError::Closed));
+    assert_eq!(journal.failed_deliveries(9).await, Err(JournalError::Closed));
+    assert_eq!(journal.open_deliveries(0).await, Err(JournalError::Closed));
     assert_eq!(journal.stored_delivery(1).await, Err(JournalError::Closed));
     assert_eq!(unfinished(open, dir.path()), ["a"]);
 }

@@ -7,13 +7,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use openclaw_channels::Receipt;
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
 use crate::api::RunRecord;
 use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished};
-use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Verdict};
+use crate::outbox::{
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
+};
 use crate::request::Request;
 
 /// What the journals of all tests hold, by directory.
@@ -37,9 +40,11 @@ pub(crate) struct Message {
 /// A delivery.
 #[derive(Debug, Clone)]
 struct StoredItem {
-    kind: &'static str,
     number: i64,
-    stored: StoredDelivery,
+    delivery: Delivery,
+    state: DeliveryState,
+    attempts: u32,
+    accepted_at: i64,
     receipt: Option<Receipt>,
     error: Option<String>,
     next_at: i64,
@@ -91,8 +96,8 @@ impl MemoryJournal {
 impl State {
     fn recover(&mut self) -> Vec<Unfinished> {
         for item in &mut self.deliveries {
-            if item.stored.state == DeliveryState::Sending {
-                item.stored.state = DeliveryState::Uncertain;
+            if item.state == DeliveryState::Sending {
+                item.state = DeliveryState::Uncertain;
             }
         }
         let open = self.messages.iter().filter(|message| message.finished.is_none());
@@ -109,7 +114,7 @@ impl State {
     }
 
     fn item(&mut self, id: &str) -> Option<&mut StoredItem> {
-        self.deliveries.iter_mut().find(|item| item.stored.delivery.id == id)
+        self.deliveries.iter_mut().find(|item| item.delivery.id == id)
     }
 
     fn accept(&mut self, row: Row<Stored>) -> Insert {
@@ -127,11 +132,18 @@ impl State {
         if let Some(known) = self.item(&new.delivery.id) {
             return DeliveryInsert::Known(known.status());
         }
-        let NewDelivery { kind, delivery, accepted_at } = new;
+        let NewDelivery { delivery, accepted_at } = new;
         let number = self.deliveries.last().map_or(1, |last| last.number + 1);
-        let stored = StoredDelivery { delivery, state: DeliveryState::Pending, attempts: 0, accepted_at };
-        let (receipt, error) = (None, None);
-        self.deliveries.push(StoredItem { kind, number, stored, receipt, error, next_at: accepted_at });
+        self.deliveries.push(StoredItem {
+            number,
+            delivery,
+            state: DeliveryState::Pending,
+            attempts: 0,
+            accepted_at,
+            receipt: None,
+            error: None,
+            next_at: accepted_at,
+        });
         DeliveryInsert::New
     }
 
@@ -178,10 +190,9 @@ impl State {
                 })
                 .is_some()
             }
-            Update::Sending { id, attempts } => self
-                .advance(&id, DeliveryState::Sending)
-                .map(|item| item.stored.attempts = attempts)
-                .is_some(),
+            Update::Sending { id, attempts } => {
+                self.advance(&id, DeliveryState::Sending).map(|item| item.attempts = attempts).is_some()
+            }
             Update::Tried { id, verdict, now } => {
                 let to = match &verdict {
                     Verdict::Sent(_) => DeliveryState::Sent,
@@ -193,28 +204,26 @@ impl State {
                     Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
                     Verdict::Failed(reason) => item.error = Some(reason),
                     Verdict::Retry(retry) => {
-                        item.stored.attempts = retry.attempts;
+                        item.attempts = retry.attempts;
                         (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
                     }
                 }
                 true
             }
             Update::Revive { id, now } => {
-                let failed = self.item(&id).filter(|item| item.stored.state == DeliveryState::Failed);
+                let failed = self.item(&id).filter(|item| item.state == DeliveryState::Failed);
                 failed
                     .map(|item| {
-                        item.stored.state = DeliveryState::Pending;
-                        item.stored.attempts = 0;
-                        item.stored.delivery.expires_at = None;
+                        item.state = DeliveryState::Pending;
+                        item.attempts = 0;
+                        item.delivery.expires_at = None;
                         item.next_at = now;
                     })
                     .is_some()
             }
             Update::Discard(id) => {
                 let before = self.deliveries.len();
-                self.deliveries.retain(|item| {
-                    item.stored.delivery.id != id || item.stored.state != DeliveryState::Failed
-                });
+                self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
                 self.deliveries.len() < before
             }
         }
@@ -228,8 +237,8 @@ impl State {
 
     /// Brings a delivery into a state, if that may follow.
     fn advance(&mut self, id: &str, to: DeliveryState) -> Option<&mut StoredItem> {
-        let item = self.item(id).filter(|item| item.stored.state.next_states().contains(&to))?;
-        item.stored.state = to;
+        let item = self.item(id).filter(|item| item.state.next_states().contains(&to))?;
+        item.state = to;
         Some(item)
     }
 }
@@ -245,15 +254,14 @@ impl Message {
 
 impl StoredItem {
     fn status(&self) -> DeliveryStatus {
-        let StoredDelivery { delivery, state, attempts, accepted_at } = &self.stored;
         DeliveryStatus {
-            id: delivery.id.clone(),
-            state: *state,
-            attempts: *attempts,
+            id: self.delivery.id.clone(),
+            state: self.state,
+            attempts: self.attempts,
             receipt: self.receipt.clone(),
             error: self.error.clone(),
-            session_key: delivery.session_key.clone(),
-            accepted_at: *accepted_at,
+            session_key: self.delivery.session_key.clone(),
+            accepted_at: self.accepted_at,
         }
     }
 }
@@ -300,20 +308,20 @@ impl Journal for MemoryJournal {
         self.work(|state| Ok(state.item(id).map(|item| item.status())))
     }
 
-    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
         self.work(|state| {
-            let newest_first = state.deliveries.iter().rev().filter(|item| item.kind == kind);
-            let failed = newest_first.filter(|item| item.stored.state == DeliveryState::Failed);
+            let newest_first = state.deliveries.iter().rev();
+            let failed = newest_first.filter(|item| item.state == DeliveryState::Failed);
             Ok(failed.take(most as usize).map(StoredItem::status).collect())
         })
     }
 
-    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
+    fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
         self.work(|state| {
-            let newer = state.deliveries.iter().filter(|item| item.kind == kind && item.number > after);
-            let open = newer.filter(|item| item.stored.state.is_open()).map(|item| OpenDelivery {
+            let newer = state.deliveries.iter().filter(|item| item.number > after);
+            let open = newer.filter(|item| item.state.is_open()).map(|item| OpenDelivery {
                 number: item.number,
-                lane: LaneKey::from(&item.stored.delivery.address),
+                lane: LaneKey::from(&item.delivery.address),
                 next_at: item.next_at,
             });
             Ok(open.collect())
@@ -323,7 +331,12 @@ impl Journal for MemoryJournal {
     fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>> {
         self.work(|state| {
             let found = state.deliveries.iter().find(|item| item.number == number);
-            Ok(found.map(|item| item.stored.clone()))
+            Ok(found.map(|item| StoredDelivery {
+                delivery: Ok(item.delivery.clone()),
+                state: item.state,
+                attempts: item.attempts,
+                accepted_at: item.accepted_at,
+            }))
         })
     }
 

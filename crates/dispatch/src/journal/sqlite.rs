@@ -169,12 +169,12 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::status(db, &id)))
     }
 
-    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
-        Box::pin(self.read(move |db| deliveries::failed(db, kind, most)))
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        Box::pin(self.read(move |db| deliveries::failed(db, most)))
     }
 
-    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
-        Box::pin(self.read(move |db| deliveries::open(db, kind, after)))
+    fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
+        Box::pin(self.read(move |db| deliveries::open(db, after)))
     }
 
     fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>> {

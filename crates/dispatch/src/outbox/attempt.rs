@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Inner;
-use super::delivery::{Attempt, Deliver, Delivery, DeliveryPayload, Found, Repeats, SendError};
+use openclaw_channels::{Account, Attempt, Found, Repeats, SendError};
+
 use super::states::{self, DeliveryState, Retry, Verdict};
-use crate::journal::{StoredDelivery, Update};
+use super::{Delivery, Inner};
+use crate::journal::{StoredDelivery, Unreadable, Update};
 
 /// How long a platform may take for one request; large files are on their way for a while.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -25,13 +26,9 @@ pub(super) enum Ended {
 }
 
 /// Tries. A delivery that can't be read or stored is left where it is for a later one.
-pub(super) async fn attempt<P: DeliveryPayload>(
-    inner: &Inner<P>,
-    number: i64,
-    sender: Arc<dyn Deliver<P>>,
-) -> Ended {
+pub(super) async fn attempt(inner: &Inner, number: i64, account: Arc<dyn Account>) -> Ended {
     match inner.journal.stored_delivery(number).await {
-        Ok(Some(stored)) if stored.state.is_open() => try_it(inner, stored, sender.as_ref()).await,
+        Ok(Some(stored)) if stored.state.is_open() => try_it(inner, stored, account.as_ref()).await,
         // Discarded, or over, meanwhile.
         Ok(_) => Ended::Over,
         Err(error) => {
@@ -41,21 +38,15 @@ pub(super) async fn attempt<P: DeliveryPayload>(
     }
 }
 
-async fn try_it<P: DeliveryPayload>(
-    inner: &Inner<P>,
-    stored: StoredDelivery,
-    sender: &dyn Deliver<P>,
-) -> Ended {
+async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) -> Ended {
     let StoredDelivery { delivery, state, attempts, accepted_at } = stored;
-    let Delivery { id, address, session_key, payload, expires_at } = delivery;
-    let payload = match serde_json::from_str(&payload) {
-        Ok(payload) => payload,
-        Err(error) => {
-            tracing::error!(delivery = id, %error, "a delivery is unreadable and is given up");
-            return store(inner, id, Verdict::Failed(format!("unreadable: {error}"))).await;
+    let delivery = match delivery {
+        Ok(delivery) => delivery,
+        Err(Unreadable { id, why }) => {
+            tracing::error!(delivery = id, why, "a delivery is unreadable and is given up");
+            return store(inner, id, Verdict::Failed(format!("unreadable: {why}"))).await;
         }
     };
-    let delivery = Delivery { id, address, session_key, payload, expires_at };
     let now = inner.clock.now_ms();
     if delivery.expires_at.is_some_and(|end| end <= now) {
         let reason = "it expired before it could be sent".to_owned();
@@ -63,8 +54,8 @@ async fn try_it<P: DeliveryPayload>(
     }
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;
-    if state != DeliveryState::Pending && sender.repeats() == Repeats::Doubled {
-        match in_time(sender.confirm(&delivery)).await {
+    if state != DeliveryState::Pending && account.repeats() == Repeats::Doubled {
+        match in_time(account.confirm(delivery.outgoing())).await {
             Ok(Found::Sent(receipt)) => return settle(inner, delivery, Verdict::Sent(receipt)).await,
             Ok(Found::NotSent) => {}
             Ok(Found::Unknown) => {
@@ -87,19 +78,20 @@ async fn try_it<P: DeliveryPayload>(
         }
     }
     let late = now.saturating_sub(accepted_at) > LATE_MS;
-    let sent = in_time(sender.send(&delivery, Attempt { number: attempts, late, may_repeat })).await;
+    let sent =
+        in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
     settle(inner, delivery, states::of_sending(attempts, sent)).await
 }
 
 /// Tells what became of a delivery, where it is over, and stores it.
-async fn settle<P: DeliveryPayload>(inner: &Inner<P>, delivery: Delivery<P>, verdict: Verdict) -> Ended {
+async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     let outcome = match &verdict {
         Verdict::Sent(_) => Some(Ok(())),
         Verdict::Failed(reason) => Some(Err(reason.as_str())),
         Verdict::Retry(_) => None,
     };
-    if let (Some(words), Some(outcome)) = (delivery.payload.words(), outcome) {
-        (inner.tell)(&delivery.address, delivery.session_key.as_ref(), words, outcome);
+    if let (Some(words), Some(outcome), Some(tell)) = (delivery.part.words(), outcome, inner.tell.get()) {
+        tell(&delivery.address, delivery.session_key.as_ref(), words, outcome);
     }
     store(inner, delivery.id, verdict).await
 }
@@ -112,11 +104,12 @@ async fn in_time<T>(asked: impl Future<Output = Result<T, SendError>>) -> Result
 }
 
 /// A try that panicked: whatever it did, it may have been done.
-pub(super) async fn panicked<P>(inner: &Inner<P>, number: i64) -> Ended {
+pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     match inner.journal.stored_delivery(number).await {
         Ok(Some(stored)) if stored.state == DeliveryState::Sending => {
             let error = SendError::Uncertain { reason: "sending it ended unexpectedly".to_owned() };
-            store(inner, stored.delivery.id, states::of_sending(stored.attempts, Err(error))).await
+            let verdict = states::of_sending(stored.attempts, Err(error));
+            store(inner, stored.into_id(), verdict).await
         }
         Ok(Some(stored)) if !stored.state.is_open() => Ended::Over,
         Ok(None) => Ended::Over,
@@ -125,7 +118,7 @@ pub(super) async fn panicked<P>(inner: &Inner<P>, number: i64) -> Ended {
 }
 
 /// Stores what follows. The journal tries again what the disk refuses.
-async fn store<P>(inner: &Inner<P>, id: String, verdict: Verdict) -> Ended {
+async fn store(inner: &Inner, id: String, verdict: Verdict) -> Ended {
     let ended = match &verdict {
         Verdict::Sent(_) => {
             tracing::debug!(delivery = id, "sent");

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use openclaw_channels::Address;
 use tokio::time::Instant;
-
-use super::delivery::Address;
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

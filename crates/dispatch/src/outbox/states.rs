@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::delivery::{Receipt, SendError};
+use openclaw_channels::{Receipt, SendError};
 
 /// How far a delivery is (`docs/durability.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

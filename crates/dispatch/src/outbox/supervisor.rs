@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_channels::Account;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::attempt::{self, Ended};
-use super::delivery::{Deliver, DeliveryPayload};
 use super::lanes::{LaneKey, Lanes, Settled};
 use super::{Inner, states};
 
@@ -20,32 +20,32 @@ const MAX_CONCURRENT: usize = 32;
 const DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// The accounts that are connected. Leaf data: nothing is awaited under its lock.
-pub(super) struct Accounts<P> {
-    state: Mutex<Registered<P>>,
+pub(super) struct Accounts {
+    state: Mutex<Registered>,
     changed: Notify,
 }
 
-struct Registered<P> {
+struct Registered {
     /// By channel and account.
-    by_name: HashMap<(String, String), Arc<dyn Deliver<P>>>,
+    by_name: HashMap<(String, String), Arc<dyn Account>>,
     /// Whether the supervisor is there.
     running: bool,
     /// Whether an old delivery is open again.
     rescan: bool,
 }
 
-impl<P> Default for Accounts<P> {
+impl Default for Accounts {
     fn default() -> Self {
         let state = Registered { by_name: HashMap::new(), running: false, rescan: false };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 }
 
-impl<P> Accounts<P> {
+impl Accounts {
     /// Adds one. `true`: the caller has to start the supervisor.
-    pub(super) fn put(&self, channel: &str, account: &str, sender: Arc<dyn Deliver<P>>) -> bool {
+    pub(super) fn put(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) -> bool {
         let mut state = self.state.lock();
-        state.by_name.insert((channel.to_owned(), account.to_owned()), sender);
+        state.by_name.insert((channel.to_owned(), account.to_owned()), at_work);
         let start = !std::mem::replace(&mut state.running, true);
         drop(state);
         self.wake();
@@ -68,7 +68,7 @@ impl<P> Accounts<P> {
         self.wake();
     }
 
-    fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Deliver<P>>> {
+    fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Account>> {
         self.state.lock().by_name.get(&(lane.channel.clone(), lane.account.clone())).cloned()
     }
 
@@ -84,8 +84,8 @@ impl<P> Accounts<P> {
     }
 }
 
-pub(super) struct Supervisor<P> {
-    inner: Arc<Inner<P>>,
+pub(super) struct Supervisor {
+    inner: Arc<Inner>,
     lanes: Lanes,
     tasks: JoinSet<Ended>,
     /// What each task tries.
@@ -103,8 +103,8 @@ enum Step {
     Stop,
 }
 
-impl<P: DeliveryPayload> Supervisor<P> {
-    pub(super) fn new(inner: Arc<Inner<P>>) -> Self {
+impl Supervisor {
+    pub(super) fn new(inner: Arc<Inner>) -> Self {
         let (tasks, tried) = (JoinSet::new(), HashMap::new());
         Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None }
     }
@@ -147,7 +147,7 @@ impl<P: DeliveryPayload> Supervisor<P> {
             self.seen = 0;
         }
         let seen = self.seen;
-        match self.inner.journal.open_deliveries(P::KIND, seen).await {
+        match self.inner.journal.open_deliveries(seen).await {
             Ok(found) => {
                 self.reread = None;
                 let (now, wall) = (Instant::now(), self.inner.clock.now_ms());
@@ -170,12 +170,12 @@ impl<P: DeliveryPayload> Supervisor<P> {
         let room = MAX_CONCURRENT.saturating_sub(self.tasks.len());
         for (lane, number) in self.lanes.start(Instant::now(), room, |lane| inner.accounts.of(lane).is_some())
         {
-            let Some(sender) = inner.accounts.of(&lane) else {
+            let Some(account) = inner.accounts.of(&lane) else {
                 self.lanes.settle(&lane, Settled::Retry(Instant::now()));
                 continue;
             };
             let shared = Arc::clone(&inner);
-            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, sender).await });
+            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, account).await });
             self.tried.insert(task.id(), (lane, number));
         }
     }

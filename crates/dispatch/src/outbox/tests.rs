@@ -7,25 +7,19 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use openclaw_channels::{Part, Receipt, SendError};
 use openclaw_protocol::{AgentId, SessionKey};
-use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::journal::memory::MemoryJournal;
 use crate::journal::sqlite::tests as sqlite;
 use crate::testing::crash;
+use crate::testing::send_only::SendOnly;
 use platform::{Knows, Platform, Reply};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Note(String);
-
-impl DeliveryPayload for Note {
-    const KIND: &'static str = "note";
-}
 
 /// An outbox on a directory.
 struct Rig {
-    outbox: Outbox<Note>,
+    outbox: Outbox,
     journal: Arc<dyn Journal>,
     kill: CancellationToken,
     now: Arc<AtomicI64>,
@@ -41,15 +35,7 @@ impl Rig {
         let clock = Arc::clone(&now);
         let clock = Clock::set(move || clock.load(Ordering::SeqCst), TimeZone::UTC);
         let kill = CancellationToken::new();
-        let (tasks, stopping) = (TaskTracker::new(), kill.clone());
-        let outbox = Outbox::new(
-            Arc::clone(&journal),
-            clock,
-            tasks,
-            stopping,
-            kill.clone(),
-            Arc::new(|_, _, _, _| {}),
-        );
+        let outbox = Outbox::new(Arc::clone(&journal), clock, kill.clone(), kill.clone());
         Self { outbox, journal, kill, now }
     }
 
@@ -62,7 +48,7 @@ impl Rig {
     }
 
     fn serve(&self, platform: &Arc<Platform>) {
-        self.outbox.register("fake", "default", Arc::clone(platform) as Arc<dyn Deliver<Note>>);
+        self.outbox.register("fake", "default", Arc::new(SendOnly(Arc::clone(platform))));
     }
 
     async fn accept(&self, id: &str, target: &str) {
@@ -89,7 +75,7 @@ impl Rig {
     }
 }
 
-fn note(id: &str, target: &str) -> Delivery<Note> {
+fn note(id: &str, target: &str) -> Delivery {
     Delivery {
         id: id.to_owned(),
         address: Address {
@@ -99,7 +85,7 @@ fn note(id: &str, target: &str) -> Delivery<Note> {
             thread: Some("7".to_owned()),
         },
         session_key: Some(SessionKey::main(&AgentId::default(), "main")),
-        payload: Note(format!("text of {id}")),
+        part: Part::text(format!("text of {id}")),
         expires_at: None,
     }
 }
@@ -292,7 +278,7 @@ async fn a_full_database_refuses_and_goes_on_when_there_is_room() {
     let rig = Rig::on(journal.clone());
     rig.serve(&platform);
     sqlite::run_sql(&journal, "PRAGMA max_page_count = 1").await.unwrap();
-    let big = || Delivery { payload: Note("x".repeat(200_000)), ..note("a", "x") };
+    let big = || Delivery { part: Part::text("x".repeat(200_000)), ..note("a", "x") };
     let refused = rig.outbox.accept(big()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the delivery could not be stored: the disk is full");
     assert_eq!(rig.outbox.find("a").await.unwrap(), None);

@@ -77,7 +77,7 @@ fn too_much(sizes: &[usize]) -> Option<usize> {
     if sizes.len() > MANY {
         Some(0)
     } else if older > 0 && memory > MANY_MEMORY {
-        (0..older).rev().max_by_key(|at| sizes[*at])
+        sizes.iter().take(older).enumerate().rev().max_by_key(|(_, size)| **size).map(|(at, _)| at)
     } else {
         (memory > MOST_MEMORY && !sizes.is_empty()).then_some(0)
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use openclaw_agent::workspace_file;
+use openclaw_channels::Address;
 use openclaw_config::settings::{BeatVisibility, Heartbeat};
-use openclaw_dispatch::outbox::Address;
 use openclaw_dispatch::{Beat, BeatAnswer, BeatChat, BeatMessage, DispatchError, Settings, UnfinishedBeat};
 use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
 use openclaw_protocol::{AgentId, Payload, RunId};

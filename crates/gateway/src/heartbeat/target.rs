@@ -1,9 +1,9 @@
 //! Where the answer of a heartbeat goes (spec `agent-runtime.md` §11.3). A heartbeat never makes a route: it follows the one the
 //! session has. Pure.
 
+use openclaw_channels::Address;
 use openclaw_channels::registry;
 use openclaw_config::settings::{Channels, Heartbeat};
-use openclaw_dispatch::outbox::Address;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::DeliveryContext;
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, of_entry};

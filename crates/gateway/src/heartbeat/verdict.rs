@@ -148,7 +148,7 @@ fn addressed(event: HeartbeatEvent, given: &Circumstances<'_>) -> HeartbeatEvent
 
 #[cfg(test)]
 mod tests {
-    use openclaw_dispatch::outbox::Address;
+    use openclaw_channels::Address;
     use openclaw_protocol::params::heartbeat::IndicatorType;
     use serde_json::json;
 

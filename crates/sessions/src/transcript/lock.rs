@@ -43,7 +43,9 @@ pub enum LockError {
         transcript: TranscriptRef,
     },
     /// The disk refused.
-    #[error("cannot lock {transcript}.lock: {source}")]
+    #[error(
+        "cannot lock {transcript}.lock: {source}; its directory has to be the gateway's, with room on the disk"
+    )]
     Io {
         /// The transcript.
         transcript: TranscriptRef,

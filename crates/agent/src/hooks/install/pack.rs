@@ -25,8 +25,8 @@ pub enum PackError {
         reason: String,
     },
     /// There is no hook.
-    #[error("{0} has neither a HOOK.md nor a package.json with openclaw.hooks")]
-    Nothing(String),
+    #[error("it has neither a HOOK.md nor a package.json with openclaw.hooks; is it a pack of hooks?")]
+    Nothing,
     /// A hook has nothing that handles its events.
     #[error("{0} has no handler")]
     NoHandler(String),
@@ -77,8 +77,7 @@ impl Pack {
                 (text("name").map_or_else(|| base(dir), |name| unscoped(&name).to_owned()), hooks)
             }
             None => {
-                let about =
-                    hook(dir).map_err(bad)?.ok_or_else(|| PackError::Nothing(dir.display().to_string()))?;
+                let about = hook(dir).map_err(bad)?.ok_or(PackError::Nothing)?;
                 (about.name.clone(), vec![packed((dir.to_owned(), about))?])
             }
         };
@@ -124,7 +123,6 @@ pub(super) fn root_of(dir: &Path) -> Result<PathBuf, PackError> {
     if ["HOOK.md", "package.json"].iter().any(|name| dir.join(name).is_file()) {
         return Ok(dir.to_owned());
     }
-    let nothing = || PackError::Nothing("the archive".to_owned());
     let unreadable = |error| PackError::NoHook {
         path: dir.display().to_string(),
         reason: NoHook::from(NotTrusted::from(error)).to_string(),
@@ -133,6 +131,6 @@ pub(super) fn root_of(dir: &Path) -> Result<PathBuf, PackError> {
     let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     match (inside.pop(), inside.pop()) {
         (Some(only), None) if only.is_dir() && !only.is_symlink() => Ok(only),
-        _ => Err(nothing()),
+        _ => Err(PackError::Nothing),
     }
 }

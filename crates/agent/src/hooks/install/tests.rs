@@ -96,7 +96,10 @@ fn what_is_there_is_replaced_only_by_what_has_its_id() {
     let version = || installed_version(&tree.hooks().join("pack"));
     tree.install("one", &Mode::New).unwrap();
     let again = tree.install("two", &Mode::New).unwrap_err();
-    assert_eq!(again, "state/hooks/pack is there already; delete it first");
+    assert_eq!(
+        again,
+        "state/hooks/pack is there already; `openclaw hooks update` replaces what came from npm, else delete it first"
+    );
     let replace = Mode::Replace("pack".to_owned());
     assert_eq!(tree.install("other", &replace).unwrap_err(), "it is \"other\", not \"pack\"");
     assert_eq!(version().as_deref(), Some("1.0.0"));
@@ -149,7 +152,7 @@ fn what_is_no_hook_is_named() {
     tree.hook("pipe", "");
     nix::unistd::mkfifo(&tree.path("pipe/p"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let rows = [
-        ("empty", "empty has neither a HOOK.md nor a package.json with openclaw.hooks"),
+        ("empty", "it has neither a HOOK.md nor a package.json with openclaw.hooks; is it a pack of hooks?"),
         ("outside", "outside: package.json names ../one, which is outside of the pack"),
         ("member", "member: package.json names ./gone, which has no HOOK.md"),
         ("unhandled", "unhandled has no handler"),

@@ -42,6 +42,11 @@ pub(super) fn link(survey: &Survey<'_>, from: &str, context: &Context) -> Outcom
     }
     let pack = install::look(&path).map_err(|error| failed(&error.into()))?;
     let taken = install::directory_of(&survey.places.managed, &pack.id);
+    if is_same_place(&taken, &path) {
+        let text =
+            format!("{} is where hooks are looked for already; there is nothing to link.", path.display());
+        return Err(Failure::new("hooks-install", text));
+    }
     if taken.exists() {
         return Err(failed(&InstallError::Exists(taken)));
     }
@@ -85,6 +90,10 @@ fn finish(staged: Staged, origin: Origin<'_>, hooks: &Path, context: &Context) -
     output::line(&format!("Installed hooks: {names} ({})", context.short(&installed.directory)));
     super::told();
     Ok(0)
+}
+
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn is_path(text: &str) -> bool {

@@ -1,13 +1,14 @@
 //! The table `outbox`: what is written into it and read from it.
 
+use openclaw_channels::{Address, Part};
 use openclaw_protocol::SessionKey;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
-use crate::journal::{Durability, JournalError, NewDelivery, StoredDelivery};
+use crate::journal::{Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
-    Address, Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
 
 /// Deliveries that may wait, of all channels together.
@@ -16,6 +17,9 @@ const MAX_OPEN: u64 = 10_000;
 const SENT: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
 /// Failed ones wait for a person for a week (spec `channels.md` §5.5).
 const FAILED: Retention = Retention { keep_ms: 7 * 24 * 60 * 60 * 1000, keep_rows: 5_000 };
+
+/// What the payload of every row is.
+const KIND: &str = "part";
 
 impl States for DeliveryState {
     const TABLE: &'static str = "outbox";
@@ -50,7 +54,7 @@ impl Change for NewDelivery {
     }
 
     fn apply(&self, db: &Connection) -> Result<DeliveryInsert, JournalError> {
-        let Delivery { id, address, session_key, payload, expires_at } = &self.delivery;
+        let Delivery { id, address, session_key, part, expires_at } = &self.delivery;
         if let Some(status) = status(db, id)? {
             return Ok(DeliveryInsert::Known(status));
         }
@@ -59,8 +63,8 @@ impl Change for NewDelivery {
         }
         let item = NewItem {
             key: id,
-            kind: self.kind,
-            payload,
+            kind: KIND,
+            payload: &serde_json::to_string(part)?,
             accepted_at: self.accepted_at,
             columns: &[
                 ("channel", &address.channel),
@@ -161,13 +165,11 @@ pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>
     Ok(db.prepare_cached(&sql)?.query_row(params![id], read_status).optional()?)
 }
 
-/// Deliveries of a kind that were given up, the newest first.
-pub(super) fn failed(db: &Connection, kind: &str, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
-    let sql = format!(
-        "SELECT {STATUS} FROM outbox WHERE kind = ?1 AND state = 'failed' ORDER BY seq DESC LIMIT ?2"
-    );
+/// Deliveries that were given up, the newest first.
+pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
+    let sql = format!("SELECT {STATUS} FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![kind, most], read_status)?;
+    let rows = statement.query_map(params![most], read_status)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -195,14 +197,14 @@ fn state(name: &str) -> DeliveryState {
     DeliveryState::parse(name).unwrap_or(DeliveryState::Uncertain)
 }
 
-/// Everything of a kind that is not over and was accepted after `after`, in the order of acceptance.
-pub(super) fn open(db: &Connection, kind: &str, after: i64) -> Result<Vec<OpenDelivery>, JournalError> {
+/// Everything that is not over and was accepted after `after`, in the order of acceptance.
+pub(super) fn open(db: &Connection, after: i64) -> Result<Vec<OpenDelivery>, JournalError> {
     let open = queue::open_names::<DeliveryState>();
     let mut statement = db.prepare_cached(&format!(
         "SELECT seq, channel, account, target, next_at FROM outbox
-         WHERE kind = ?1 AND seq > ?2 AND state IN ({open}) ORDER BY seq"
+         WHERE kind = '{KIND}' AND seq > ?1 AND state IN ({open}) ORDER BY seq"
     ))?;
-    let rows = statement.query_map(params![kind, after], |row| {
+    let rows = statement.query_map(params![after], |row| {
         let lane = LaneKey { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)? };
         Ok(OpenDelivery { number: row.get(0)?, lane, next_at: row.get(4)? })
     })?;
@@ -218,12 +220,12 @@ pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelive
     let found = statement.query_row(params![number], |row| {
         let address =
             Address { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)?, thread: row.get(4)? };
-        let delivery = Delivery {
-            id: row.get(0)?,
-            address,
-            session_key: session_of(row)?,
-            payload: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
-            expires_at: row.get(6)?,
+        let id: String = row.get(0)?;
+        let (session_key, expires_at) = (session_of(row)?, row.get(6)?);
+        let part = row.get::<_, Option<String>>(7)?.unwrap_or_default();
+        let delivery = match serde_json::from_str::<Part>(&part) {
+            Ok(part) => Ok(Delivery { id, address, session_key, part, expires_at }),
+            Err(error) => Err(Unreadable { id, why: error.to_string() }),
         };
         let state = state(&row.get::<_, String>(8)?);
         Ok(StoredDelivery { delivery, state, attempts: row.get(9)?, accepted_at: row.get(10)? })

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use openclaw_channels::{Attempt, ChannelFuture, Found, Outgoing, Receipt, Repeats, SendError};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use super::Note;
-use crate::outbox::{Attempt, Deliver, DeliverFuture, Delivery, Found, Receipt, Repeats, SendError};
+use crate::testing::send_only::Sends;
 
 /// What the platform does with a request; without a script it takes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,37 +80,32 @@ impl Platform {
         self.release.notify_one();
     }
 
-    fn show(&self, delivery: &Delivery<Note>, attempt: Attempt) {
+    fn show(&self, delivery: Outgoing<'_>, attempt: Attempt) {
         let mut state = self.state.lock();
-        let known = state.shown.iter().any(|(_, id, _)| *id == delivery.id);
+        let known = state.shown.iter().any(|(_, id, _)| id == delivery.id);
         if known && self.knows == Knows::Ids {
             return;
         }
-        assert_eq!(delivery.payload, Note(format!("text of {}", delivery.id)).or_big(&delivery.payload));
+        let words = delivery.part.words().unwrap_or_default();
+        // Long texts are only there to take room.
+        assert!(words.len() > 1_000 || words == format!("text of {}", delivery.id), "{words}");
         assert_eq!(delivery.address.thread.as_deref(), Some("7"));
-        let mut text = delivery.id.clone();
+        let mut text = delivery.id.to_owned();
         if attempt.late {
             text.push_str(" (late)");
         }
         if attempt.may_repeat {
             text.push_str(" (again)");
         }
-        state.shown.push((delivery.address.target.clone(), delivery.id.clone(), text));
+        state.shown.push((delivery.address.target.clone(), delivery.id.to_owned(), text));
     }
 }
 
-impl Note {
-    /// Long texts are only there to take room.
-    fn or_big(self, other: &Self) -> Self {
-        if other.0.len() > 1_000 { other.clone() } else { self }
-    }
-}
-
-fn receipt(delivery: &Delivery<Note>) -> Receipt {
+fn receipt(delivery: Outgoing<'_>) -> Receipt {
     Receipt { message_ids: vec![format!("id-of-{}", delivery.id)] }
 }
 
-impl Deliver<Note> for Platform {
+impl Sends for Platform {
     fn repeats(&self) -> Repeats {
         match self.knows {
             Knows::Ids => Repeats::Recognised,
@@ -118,7 +113,11 @@ impl Deliver<Note> for Platform {
         }
     }
 
-    fn send<'a>(&'a self, delivery: &'a Delivery<Note>, attempt: Attempt) -> DeliverFuture<'a, Receipt> {
+    fn send<'a>(
+        &'a self,
+        delivery: Outgoing<'a>,
+        attempt: Attempt,
+    ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(async move {
             let reply = self.state.lock().script.pop_front().unwrap_or(Reply::Take);
             match reply {
@@ -140,12 +139,12 @@ impl Deliver<Note> for Platform {
         })
     }
 
-    fn confirm<'a>(&'a self, delivery: &'a Delivery<Note>) -> DeliverFuture<'a, Found> {
+    fn confirm<'a>(&'a self, delivery: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
         Box::pin(async move {
             if self.knows == Knows::Nothing {
                 return Ok(Found::Unknown);
             }
-            let there = self.state.lock().shown.iter().any(|(_, id, _)| *id == delivery.id);
+            let there = self.state.lock().shown.iter().any(|(_, id, _)| id == delivery.id);
             Ok(if there { Found::Sent(receipt(delivery)) } else { Found::NotSent })
         })
     }

@@ -1,0 +1,99 @@
+//! Values that a config may have and that do nothing, because they name what is not there. Each is a warning: the default is used.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::rules::places;
+use crate::duration::{DurationUnit, parse_duration};
+use crate::{Environment, Issue};
+
+/// What is wrong with a text, and what is used in its place.
+type Look = fn(&str, &Environment) -> Option<String>;
+
+const LOOKS: &[(&str, Look)] = &[
+    ("agents.defaults.userTimezone", |name, _| zone(name, &[])),
+    ("agents.defaults.envelopeTimezone", |name, _| zone(name, &["utc", "gmt", "local", "host", "user"])),
+    ("agents.defaults.heartbeat.activeHours.timezone", |name, _| zone(name, &["user", "local"])),
+    ("agents.list.*.heartbeat.activeHours.timezone", |name, _| zone(name, &["user", "local"])),
+    ("agents.defaults.contextPruning.ttl", pruning_ttl),
+    ("skills.load.extraDirs.*", directory),
+    ("hooks.internal.load.extraDirs.*", directory),
+];
+
+/// The warnings of a valid document.
+pub(super) fn check(document: &Value, env: &Environment) -> Vec<Issue> {
+    let mut found = Vec::new();
+    for (pattern, look) in LOOKS {
+        for (path, value) in places(document, pattern) {
+            let text = value.as_str().map(str::trim).filter(|text| !text.is_empty());
+            found.extend(text.and_then(|text| look(text, env)).map(|problem| Issue::new(path, problem)));
+        }
+    }
+    found
+}
+
+fn zone(name: &str, words: &[&str]) -> Option<String> {
+    let is_known = words.contains(&name.to_lowercase().as_str()) || TimeZone::get(name).is_ok();
+    (!is_known).then(|| {
+        format!(
+            "unknown time zone \"{name}\" is ignored; use a name such as Europe/Vienna or America/New_York"
+        )
+    })
+}
+
+fn pruning_ttl(text: &str, _: &Environment) -> Option<String> {
+    parse_duration(text, DurationUnit::Minutes).err()?;
+    Some(format!("invalid duration \"{text}\" is ignored (use ms, s, m, h)"))
+}
+
+fn directory(text: &str, env: &Environment) -> Option<String> {
+    let path = env.expand_path(text);
+    (!Path::new(&path).is_dir()).then(|| format!("there is no directory {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_names_nothing_is_said() {
+        let env = Environment::new([("HOME", "/nonexistent")], "/");
+        let zones = |name: &str| {
+            json!({
+                "agents": {
+                    "defaults": {
+                        "userTimezone": name, "envelopeTimezone": name,
+                        "heartbeat": {"activeHours": {"timezone": name}},
+                    },
+                    "list": [{"id": "a", "heartbeat": {"activeHours": {"timezone": name}}}],
+                },
+            })
+        };
+        let paths = |document: &Value| -> Vec<String> {
+            check(document, &env).into_iter().map(|issue| issue.path).collect()
+        };
+        assert_eq!(
+            paths(&zones("Mars/Olympus")),
+            [
+                "agents.defaults.userTimezone",
+                "agents.defaults.envelopeTimezone",
+                "agents.defaults.heartbeat.activeHours.timezone",
+                "agents.list.0.heartbeat.activeHours.timezone",
+            ]
+        );
+        for name in ["Asia/Tokyo", " UTC ", "", " "] {
+            assert!(paths(&zones(name)).is_empty(), "{name:?}");
+        }
+        // The host's zone has a word in some places only.
+        assert_eq!(paths(&zones("local")), ["agents.defaults.userTimezone"]);
+        let ttl = |text: &str| json!({"agents": {"defaults": {"contextPruning": {"ttl": text}}}});
+        assert_eq!(paths(&ttl("soon")), ["agents.defaults.contextPruning.ttl"]);
+        assert!(paths(&ttl("5")).is_empty() && paths(&ttl("1h")).is_empty());
+        let dirs = json!({"skills": {"load": {"extraDirs": ["/", "~/gone"]}}, "hooks": {"internal": {"load": {"extraDirs": ["/gone"]}}}});
+        assert_eq!(paths(&dirs), ["skills.load.extraDirs.1", "hooks.internal.load.extraDirs.0"]);
+    }
+}
