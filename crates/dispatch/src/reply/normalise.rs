@@ -8,6 +8,9 @@ use openclaw_agent::text::silent::is_silent;
 use super::pipeline::media;
 use super::prefix::with_prefix;
 
+/// What a person is told where an answer was there, and none of it could be sent.
+pub const NOTHING_SENT: &str = "No response generated. Please try again.";
+
 /// The payload as it is sent; `None` for one that says nothing.
 pub fn normalised(payload: ReplyPayload, prefix: Option<&str>) -> Option<ReplyPayload> {
     let has_media = !media(&payload).is_empty();
