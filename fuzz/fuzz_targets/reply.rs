@@ -13,8 +13,10 @@ use openclaw_dispatch::reply::{BlockChunker, ChunkSettings, DirectiveStream, Dra
 /// Below it lines of fences have no room, and characters of several units may not fit.
 const SMALLEST: usize = 64;
 
-fuzz_target!(|input: (&str, u8, u8, bool)| {
-    let (text, size, flags, newline) = input;
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&[size, flags, mode], text)) = bytes.split_first_chunk() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let newline = mode & 1 == 1;
     let units = SMALLEST + usize::from(size);
     let mode = if newline { ChunkMode::Newline } else { ChunkMode::Length };
     let unit = [LengthUnit::Utf16, LengthUnit::Bytes, LengthUnit::Chars][usize::from(flags) % 3];

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+/// Longer ones are no links that platforms take.
+const MAX_ADDRESS: usize = 2048;
 const SCHEMES: [&str; 2] = ["https://", "http://"];
 
 /// Where addresses stand in a text.
@@ -24,9 +26,10 @@ pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// How long an address is that a text begins with; 0 where nothing follows its scheme. What ends a sentence does not belong to it, nor does a
+/// How long an address is that a text begins with; 0 where nothing follows its scheme, or too much. What ends a sentence does not belong to it, nor does a
 /// bracket that was opened before it.
 fn address_len(text: &str, scheme: usize) -> usize {
+    let text = text.get(..text.floor_char_boundary(MAX_ADDRESS + 1)).unwrap_or_default();
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '`');
     let mut address = text.get(..text.find(is_end).unwrap_or(text.len())).unwrap_or_default();
     while let Some(last) = address.chars().next_back() {
@@ -42,7 +45,7 @@ fn address_len(text: &str, scheme: usize) -> usize {
         }
         address = address.get(..address.len() - last.len_utf8()).unwrap_or_default();
     }
-    if address.len() > scheme { address.len() } else { 0 }
+    if (scheme + 1..=MAX_ADDRESS).contains(&address.len()) { address.len() } else { 0 }
 }
 
 #[cfg(test)]

@@ -225,7 +225,8 @@ impl<'t> Cutter<'t> {
 fn at_blank(line: &str, room: Limit) -> Option<(&str, &str)> {
     let full = room.prefix(line);
     let window = line.get(..full)?;
-    let is_blank_next = line.get(full..)?.graphemes(true).next().is_some_and(is_blank);
+    let rest = line.get(full..)?;
+    let is_blank_next = super::grapheme::trim_start(rest).len() < rest.len();
     let is_cut = |at: usize| at > 0 && !is_fence_like(line.get(at..).unwrap_or_default().trim_start());
     let blank = window.grapheme_indices(true).rev().find(|(at, grapheme)| is_blank(grapheme) && is_cut(*at));
     let end = if is_blank_next && room.fits(window) && is_cut(full) { full } else { blank?.0 };

@@ -33,6 +33,10 @@ pub(super) fn trim_line_breaks(text: &str) -> &str {
 }
 
 fn trimmed(text: &str, is_dropped: impl Fn(&str) -> bool) -> &str {
+    // A grapheme may be as long as the text: it is not looked for where it can't be dropped.
+    if !text.starts_with(char::is_whitespace) {
+        return text;
+    }
     let start = text.grapheme_indices(true).find(|(_, grapheme)| !is_dropped(grapheme));
     start.map_or("", |(at, _)| text.get(at..).unwrap_or_default())
 }

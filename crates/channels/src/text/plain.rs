@@ -61,8 +61,7 @@ fn trimmed_len(text: &str, part: Range<usize>, is_code: &impl Fn(usize) -> bool)
 
 fn after_line_break(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
-    let line_break = rest.graphemes(true).next().filter(|grapheme| grapheme.contains('\n'));
-    end + line_break.map_or(0, str::len)
+    end + ["\r\n", "\n"].into_iter().find(|line_break| rest.starts_with(line_break)).map_or(0, str::len)
 }
 
 /// Past the blanks of a cut, but not into code.
