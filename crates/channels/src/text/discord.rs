@@ -124,8 +124,13 @@ impl<'t> Cutter<'t> {
                 self.flush();
                 continue;
             }
-            let fits =
-                if fits < rest.len() { before_fence_like(rest, 0, fits).unwrap_or(fits) } else { fits };
+            // What goes on must not look like the end of the block.
+            let cut = if fits < rest.len() { before_fence_like(rest, 0, fits) } else { Some(fits) };
+            if cut.is_none() && self.has_content {
+                self.flush();
+                continue;
+            }
+            let fits = cut.unwrap_or(fits);
             let (piece, more) = rest.split_at(fits);
             self.append_line(piece, Limit::utf16(0).len(piece));
             self.has_content = true;

@@ -215,6 +215,8 @@ fn discord_messages_have_few_lines() {
     }
     let long = discord(&fenced("```txt", &"a".repeat(60)), 50, 17);
     assert_eq!(long, [39, 21].map(|len| fenced("```txt", &"a".repeat(len))));
+    let marks = discord(&fenced("```", "aaaa\nbbbbbbbbbbbbbb\nx```y"), 29, 17);
+    assert_eq!(marks, [fenced("```", "aaaa\nbbbbbbbbbbbbbb"), fenced("```", "x```y")]);
     let paragraphs = chunk_discord("a\n\nb", DiscordLimits::default(), ChunkMode::Newline);
     assert_eq!(paragraphs, ["a", "b"]);
 }
