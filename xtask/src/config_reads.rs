@@ -27,6 +27,7 @@ const READ_ALL_THE_SAME: &[(&str, &str)] = &[
     ("agents.defaults.blockStreamingCoalesce", "answers are not streamed to chat platforms yet"),
     ("agents.defaults.blockStreamingDefault", "answers are not streamed to chat platforms yet"),
     ("agents.defaults.humanDelay", "answers are not streamed to chat platforms yet"),
+    ("agents.list.*.humanDelay", "answers are not streamed to chat platforms yet"),
     ("messages.responsePrefix", "no answer goes to a chat platform yet"),
     ("channels", "a type of its own: its keys are said one by one"),
     ("gateway.tailscale.mode", "a protection: refused"),
