@@ -1,6 +1,6 @@
 //! Markdown as platforms show it (spec `channels.md` §4).
 //!
-//! [`read`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. That one is cut ([`pieces`]) and then written in
+//! [`read()`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. That one is cut ([`pieces()`]) and then written in
 //! a platform's own markup ([`render`], [`crate::telegram::html`]), so that no formatting is broken by a cut. Platforms that take Markdown
 //! as it is get their tables converted by [`convert_tables`].
 
