@@ -66,7 +66,7 @@ pub mod workspace_file;
 
 pub use event::{RunEnd, RunEvent};
 pub use redaction::{MIN_SECRET_CHARS, Redactor};
-pub use reply::{Outcome, ReplyPayload, RunMeta};
+pub use reply::{Outcome, ReplyPayload, ReplyTo, RunMeta};
 pub use run::{Limits, ReasoningVisibility, RunModel, RunParams, run};
 pub use tool::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 pub use tool_call::DirectCall;

@@ -8,10 +8,12 @@
 mod address;
 mod channel;
 mod inbound;
+pub mod markdown;
 mod outbound;
 pub mod registry;
 mod status;
 pub mod telegram;
+pub mod text;
 
 pub use address::Address;
 pub use channel::{

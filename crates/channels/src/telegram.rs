@@ -14,6 +14,7 @@ mod draft;
 mod entities;
 mod failure;
 mod fetch;
+pub mod html;
 mod menu;
 mod message;
 mod offset;

@@ -16,6 +16,7 @@ mod messages;
 mod models;
 mod session;
 mod skills;
+mod streaming;
 mod tools;
 mod ui;
 
@@ -51,6 +52,10 @@ pub use session::{
     Session, SessionMaintenance,
 };
 pub use skills::{NodeManager, SkillEntry, Skills, SkillsInstall, SkillsLoad};
+pub use streaming::{
+    BlockChunk, BlockCoalesce, BreakPreference, ChannelMarkdown, ChannelReplies, HumanDelay, HumanDelayMode,
+    ReplyToMode, ReplyToModeByChatType, StreamMode,
+};
 pub use tools::{
     AgentTools, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
     ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,

@@ -25,6 +25,7 @@ mod journal;
 mod lane;
 pub mod outbox;
 mod registry;
+pub mod reply;
 mod request;
 mod runner;
 mod session_model;

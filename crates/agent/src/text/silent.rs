@@ -13,7 +13,7 @@ pub fn is_silent(text: &str) -> bool {
 }
 
 /// Whether more text could still make this message exactly one of the tokens: then nothing of it is shown yet.
-pub(crate) fn may_become_token(text: &str) -> bool {
+pub fn may_become_token(text: &str) -> bool {
     let start = text.trim_start_matches(|c: char| is_frame(c) || c == '_');
     [SILENT_TOKEN, HEARTBEAT_TOKEN].iter().any(|token| match start.strip_prefix(token) {
         Some(rest) => rest.chars().all(|c| is_frame(c) || c == '_'),

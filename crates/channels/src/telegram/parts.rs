@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Map;
 
+use super::html::{self, Cut};
 use super::settings::AccountSettings;
 use crate::{Answer, AnswerMedia, Content, MediaKind, Part, Words};
 
@@ -62,9 +63,7 @@ fn caption(text: &str, answer: &Answer, settings: &AccountSettings) -> Option<Wo
     if text.is_empty() || !takes_one {
         return None;
     }
-    let words = words(text, settings);
-    let fits = |text: &str| text.encode_utf16().count() <= CAPTION;
-    fits(&words.plain).then_some(words)
+    (html::visible_len(text, settings.tables()) <= CAPTION).then(|| words(text, settings))
 }
 
 /// As what a file is sent.
@@ -102,13 +101,14 @@ fn too_large(media: &AnswerMedia) -> String {
 }
 
 /// Markdown as one message.
-pub(super) fn words(text: &str, _settings: &AccountSettings) -> Words {
-    Words::plain(text)
+pub(super) fn words(text: &str, settings: &AccountSettings) -> Words {
+    html::whole(text, settings.tables())
 }
 
 /// Markdown as messages.
 fn chunks(text: &str, settings: &AccountSettings) -> Vec<Words> {
-    super::send::split(text, settings.text_limit()).into_iter().map(Words::plain).collect()
+    let cut = Cut { limit: settings.text_limit(), mode: settings.chunk_mode, tables: settings.tables() };
+    html::messages(text, cut)
 }
 
 #[cfg(test)]

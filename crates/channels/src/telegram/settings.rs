@@ -11,6 +11,9 @@ use openclaw_sessions::key::normalize_account_id;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::markdown::TableMode;
+use crate::text::ChunkMode;
+
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -190,17 +193,6 @@ pub enum ReplyToMode {
     First,
     /// All.
     All,
-}
-
-/// `chunkMode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChunkMode {
-    /// Only where they are too long.
-    #[default]
-    Length,
-    /// At every blank line.
-    Newline,
 }
 
 /// `streamMode`.
@@ -398,6 +390,11 @@ impl AccountSettings {
         // Saturates, and what is no number is 0.
         let wanted = (self.media_max_mb.unwrap_or(5.0) * 1_000_000.0) as u64;
         wanted.min(BOT_API)
+    }
+
+    /// How tables are shown.
+    pub fn tables(&self) -> TableMode {
+        self.markdown.tables.as_deref().and_then(TableMode::parse).unwrap_or_default()
     }
 
     /// Characters of one message: the setting (4,000), but no more than Telegram takes.

@@ -10,7 +10,9 @@ use openclaw_protocol::AgentId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentTools, Config, Exec, GroupChat, Heartbeat, ToolPolicy};
+use super::{
+    AgentTools, BlockChunk, BlockCoalesce, Config, Exec, GroupChat, Heartbeat, HumanDelay, ToolPolicy,
+};
 
 /// `agents`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -74,6 +76,12 @@ pub struct AgentDefaults {
     pub block_streaming_default: Option<OnOff>,
     /// Where a block ends; default `text_end`.
     pub block_streaming_break: Option<BlockStreamingBreak>,
+    /// How large a block is.
+    pub block_streaming_chunk: BlockChunk,
+    /// How small blocks are gathered.
+    pub block_streaming_coalesce: BlockCoalesce,
+    /// Pauses between blocks.
+    pub human_delay: HumanDelay,
     /// Periodic turns.
     pub heartbeat: Option<Heartbeat>,
     /// Sub-agents.
@@ -125,6 +133,8 @@ pub struct AgentEntry {
     pub identity: Identity,
     /// Behaviour in groups.
     pub group_chat: GroupChat,
+    /// Pauses between blocks.
+    pub human_delay: HumanDelay,
     /// Sub-agents.
     pub subagents: AgentSubagents,
     /// Where its tools run.

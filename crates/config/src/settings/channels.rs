@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::ChannelReplies;
+
 /// `channels`, by channel id.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
@@ -17,6 +19,8 @@ struct Channel {
     dms: BTreeMap<String, DirectChat>,
     accounts: BTreeMap<String, Channel>,
     heartbeat: BeatFlags,
+    #[serde(flatten)]
+    replies: ChannelReplies,
 }
 
 /// `channels.defaults.heartbeat`, `channels.<id>.heartbeat`, `channels.<id>.accounts.<account>.heartbeat`.
@@ -67,6 +71,13 @@ impl Channels {
             show_alerts: first(|flags| flags.show_alerts).unwrap_or(true),
             use_indicator: first(|flags| flags.use_indicator).unwrap_or(true),
         }
+    }
+
+    /// What an account says of answers, and what its channel says of them: the one that is asked first comes first.
+    pub fn replies(&self, channel: &str, account: Option<&str>) -> impl Iterator<Item = &ChannelReplies> {
+        let section = self.0.get(channel);
+        let account = account.and_then(|id| section?.account(id));
+        account.into_iter().chain(section).map(|scope| &scope.replies)
     }
 
     /// Whether a channel has an account of this name. Without any of its own it has one, `default`.

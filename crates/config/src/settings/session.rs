@@ -9,6 +9,8 @@ use openclaw_protocol::params::sessions::SendPolicy;
 use openclaw_protocol::{DmScope, IdentityLinks, PeerKind, SessionScope};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::TypingMode;
+
 pub use maintenance::{MaintenanceMode, SessionMaintenance};
 
 /// `session`.
@@ -40,6 +42,10 @@ pub struct Session {
     pub send_policy: Option<SendPolicyRules>,
     /// Talks between agents.
     pub agent_to_agent: AgentToAgent,
+    /// When typing signals start; goes before the agents'.
+    pub typing_mode: Option<TypingMode>,
+    /// Interval of typing signals in seconds, where the agents have none.
+    pub typing_interval_seconds: Option<u64>,
     /// Pruning and archiving; ours, absent nothing is pruned.
     pub maintenance: Option<SessionMaintenance>,
 }

@@ -1,0 +1,48 @@
+//! Markdown as platforms show it (spec `channels.md` §4).
+//!
+//! [`read()`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. That one is cut ([`pieces()`]) and then written in
+//! a platform's own markup ([`render`], [`crate::telegram::html`]), so that no formatting is broken by a cut. Platforms that take Markdown
+//! as it is get their tables converted by [`convert_tables`].
+
+mod angle;
+mod autolink;
+mod pieces;
+mod raw_tables;
+mod read;
+pub mod render;
+mod spoiler;
+mod styled;
+mod table;
+
+pub use pieces::{pieces, rendered_pieces};
+pub use raw_tables::convert_tables;
+pub use read::read;
+pub use styled::{Span, Style, Styled};
+pub use table::TableMode;
+
+/// What of Markdown a platform has a use for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// What becomes of tables.
+    pub tables: TableMode,
+    /// Whether addresses with a scheme become links.
+    pub autolinks: bool,
+    /// Whether `<https://…>` is a link; otherwise it stays as it is written.
+    pub angle_links: bool,
+    /// Whether `||…||` is a spoiler.
+    pub spoilers: bool,
+}
+
+impl Reading {
+    /// As it is written, without what only some platforms have.
+    pub const PLAIN: Self =
+        Self { tables: TableMode::Code, autolinks: false, angle_links: true, spoilers: false };
+
+    /// The same with tables in another form.
+    pub const fn with_tables(self, tables: TableMode) -> Self {
+        Self { tables, ..self }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

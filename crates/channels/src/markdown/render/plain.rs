@@ -1,0 +1,14 @@
+//! Words only: iMessage, and where a platform refuses its own markup.
+
+use super::super::styled::Styled;
+use super::super::{Reading, TableMode};
+use super::flatten::flattened;
+
+/// How Markdown is read for it.
+pub const PLAIN: Reading =
+    Reading { tables: TableMode::Code, autolinks: false, angle_links: true, spoilers: false };
+
+/// A text without its looks; links are followed by their address.
+pub fn plain(styled: &Styled) -> String {
+    flattened(styled).text
+}

@@ -1,0 +1,61 @@
+//! Where in a window of text a part ends best: at its last line break, else at its last blank, both outside parentheses.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::grapheme::is_blank;
+
+/// What may be cut at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Ordinary text.
+    Prose,
+    /// Inside code: parentheses mean nothing there, and lines are what it is cut at.
+    Code,
+    /// It must not be cut here.
+    Whole,
+}
+
+/// The place of the best separator, in bytes; never the very beginning. `None` where there is none.
+///
+/// Where all of them lie in parentheses those count after all: OpenClaw 2026.2.9 parts a word then, which nobody wants to read.
+pub(super) fn best(window: &str, place_of: impl Fn(usize) -> Place) -> Option<usize> {
+    let mut outside = Separators::default();
+    let mut anywhere = Separators::default();
+    let mut depth = 0usize;
+    for (at, grapheme) in window.grapheme_indices(true) {
+        let place = place_of(at);
+        match (place, grapheme) {
+            (Place::Whole, _) => {}
+            (Place::Prose, "(") => depth += 1,
+            (Place::Prose, ")") => depth = depth.saturating_sub(1),
+            (Place::Prose | Place::Code, blank) if at > 0 && is_blank(blank) => {
+                anywhere.see(at, blank);
+                if depth == 0 || place == Place::Code {
+                    outside.see(at, blank);
+                }
+            }
+            (Place::Prose | Place::Code, _) => {}
+        }
+    }
+    outside.best().or(anywhere.best())
+}
+
+#[derive(Default)]
+struct Separators {
+    line: Option<usize>,
+    blank: Option<usize>,
+}
+
+impl Separators {
+    fn see(&mut self, at: usize, separator: &str) {
+        if separator.contains('\n') {
+            self.line = Some(at);
+        } else {
+            self.blank = Some(at);
+        }
+    }
+
+    fn best(&self) -> Option<usize> {
+        self.line.or(self.blank)
+    }
+}

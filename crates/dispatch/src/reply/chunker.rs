@@ -1,0 +1,342 @@
+//! Text as it arrives, cut into blocks (spec `streaming.md` §2).
+
+use std::ops::Range;
+
+use openclaw_channels::text::fence::{Fence, FenceLine, fences, parted};
+use openclaw_channels::text::{Limit, cut_in_fence, is_grapheme_boundary, next_gap};
+use openclaw_config::settings::BreakPreference;
+
+/// How large blocks are and where they end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkSettings {
+    /// UTF-16 units that are waited for.
+    pub min: usize,
+    /// UTF-16 units of a block, at most.
+    pub max: usize,
+    /// Where a block ends best.
+    pub prefer: BreakPreference,
+    /// Whether every paragraph is a block.
+    pub by_paragraph: bool,
+}
+
+/// A block of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Its words.
+    pub text: String,
+    /// Whether it goes on with code that the block before was cut in.
+    pub continues: Continues,
+}
+
+/// How a block goes on with the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Continues {
+    /// It does not.
+    #[default]
+    Nothing,
+    /// With the next line of its code: the last line of that block and the first of this one were put in.
+    Code,
+    /// With the same line of its code: so was the line break before the last line.
+    CodeLine,
+}
+
+/// What is drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drain {
+    /// What can be a block already.
+    Ready,
+    /// All of it: the text, or this part of it, is at its end.
+    All,
+}
+
+/// Gathers text and gives it back in blocks.
+#[derive(Debug, Clone)]
+pub struct BlockChunker {
+    settings: ChunkSettings,
+    buffer: String,
+    /// How the buffer goes on with the last block; if it does, it begins with a line that was put in.
+    continues: Continues,
+}
+
+/// Where a block ends.
+enum Cut {
+    /// Outside of code.
+    Plain(usize),
+    /// In a block of code, whose first line this is and whose content ends there.
+    InFence { at: usize, open: String, closing: String, rest_from: usize },
+}
+
+impl BlockChunker {
+    /// An empty one.
+    pub fn new(settings: ChunkSettings) -> Self {
+        let max = settings.max.max(1);
+        let settings = ChunkSettings { min: settings.min.clamp(1, max), max, ..settings };
+        Self { settings, buffer: String::new(), continues: Continues::Nothing }
+    }
+
+    /// Adds what arrived.
+    pub fn append(&mut self, text: &str) {
+        self.buffer.push_str(text);
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Forgets what is held.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.continues = Continues::Nothing;
+    }
+
+    /// The blocks that are ready, or all that is held.
+    pub fn drain(&mut self, drain: Drain) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        match drain {
+            Drain::Ready if self.settings.by_paragraph => self.paragraphs(&mut blocks),
+            Drain::Ready => self.ready(&mut blocks),
+            Drain::All => self.all(&mut blocks),
+        }
+        blocks
+    }
+
+    fn ready(&mut self, blocks: &mut Vec<Block>) {
+        while self.has(self.settings.min) {
+            let Some(cut) = self.cut(self.settings.min, Drain::Ready) else { return };
+            if self.emit(&cut, blocks) && !self.has(self.settings.max) {
+                return;
+            }
+        }
+    }
+
+    fn all(&mut self, blocks: &mut Vec<Block>) {
+        if !self.has(self.settings.max + 1) {
+            return self.emit_rest(blocks);
+        }
+        while !self.buffer.is_empty() {
+            let is_tail = !self.has(self.settings.max + 1);
+            let cut = if is_tail { self.soft_cut().map(Cut::Plain) } else { self.cut(1, Drain::All) };
+            match cut {
+                Some(cut) => self.emit(&cut, blocks),
+                None => return self.emit_rest(blocks),
+            };
+        }
+    }
+
+    /// Every paragraph that is whole; of one that is too long what fits.
+    fn paragraphs(&mut self, blocks: &mut Vec<Block>) {
+        while !self.buffer.is_empty() {
+            let gap = next_gap(&self.buffer, 0, &fences(&self.buffer));
+            let fits =
+                |gap: &Range<usize>| self.limit().fits(self.buffer.get(..gap.start).unwrap_or_default());
+            let cut = match gap.filter(fits) {
+                Some(gap) => Some(Cut::Plain(gap.start)),
+                None if self.has(self.settings.max) => self.cut(1, Drain::Ready),
+                None => None,
+            };
+            let Some(cut) = cut else { return };
+            self.emit(&cut, blocks);
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::utf16(self.settings.max)
+    }
+
+    /// Whether so many units are held.
+    fn has(&self, units: usize) -> bool {
+        match units {
+            0 => true,
+            1 => !self.buffer.is_empty(),
+            more => !Limit::utf16(more - 1).fits(&self.buffer),
+        }
+    }
+
+    /// Where a block of so many units or more ends best.
+    fn cut(&self, min: usize, drain: Drain) -> Option<Cut> {
+        let text = self.buffer.as_str();
+        let fences = fences(text);
+        let window = text.get(..self.limit().prefix(text))?;
+        let least = Limit::utf16(min).prefix(text);
+        let found = Breaks { text, fences: &fences, least }.best(window, self.settings.prefer, drain);
+        if let Some(at) = found {
+            return Some(Cut::Plain(at));
+        }
+        if self.settings.prefer == BreakPreference::Newline && !self.has(self.settings.max) {
+            return None;
+        }
+        let breaks = Breaks { text, fences: &fences, least };
+        breaks.blank(window).map(Cut::Plain).or_else(|| self.hard_cut(window.len(), &fences))
+    }
+
+    /// Where the block is full: code is closed, as far as there is room for that.
+    fn hard_cut(&self, full: usize, fences: &[Fence<'_>]) -> Option<Cut> {
+        if !self.has(self.settings.max) {
+            return None;
+        }
+        let Some(fence) = parted(fences, full) else {
+            return Some(Cut::Plain(self.before_marks(full, fences)));
+        };
+        let Some(at) = cut_in_fence(&self.buffer, 0, fence, self.limit()) else {
+            // It begins where there is no room for its end: it goes to the next block.
+            let before = fence.span.start.saturating_sub(1);
+            let is_text = self.buffer.get(..before).is_some_and(|text| !text.trim().is_empty());
+            return Some(Cut::Plain(if is_text { before } else { full }));
+        };
+        let left = self.buffer.get(at..fence.content_end())?;
+        // Where only its last line is left, that one is the line that is put in.
+        let is_over = fence.closed_at.is_some() && left.trim().is_empty();
+        let rest_from = if is_over { fence.span.end } else { at };
+        let open = if is_over { String::new() } else { fence.open.line.to_owned() };
+        Some(Cut::InFence { at, open, closing: fence.open.closing(), rest_from })
+    }
+
+    /// Where a block is full, unless it ends with a line of marks of which more may come: the first line of code.
+    fn before_marks(&self, full: usize, fences: &[Fence<'_>]) -> usize {
+        let window = self.buffer.get(..full).unwrap_or_default();
+        let Some(line) = window.rfind('\n') else { return full };
+        let (text, marks) = window.split_at(line);
+        let marks = marks.trim();
+        let is_marks = |mark: char| !marks.is_empty() && marks.chars().all(|c| c == mark);
+        let is_cut =
+            (is_marks('`') || is_marks('~')) && !text.trim().is_empty() && parted(fences, line).is_none();
+        if is_cut { line } else { full }
+    }
+
+    /// Where the tail of a text may be parted once more: at its first paragraph or line, or its last sentence.
+    fn soft_cut(&self) -> Option<usize> {
+        let text = self.buffer.as_str();
+        let fences = fences(text);
+        let breaks = Breaks { text, fences: &fences, least: 1 };
+        let first = |mark: &str| text.match_indices(mark).map(|(at, _)| at).find(|at| breaks.allows(*at));
+        let prefer = self.settings.prefer;
+        let paragraph = || first("\n\n").filter(|_| prefer == BreakPreference::Paragraph);
+        let line = || first("\n").filter(|_| prefer != BreakPreference::Sentence);
+        let sentence = || breaks.sentence(text, Drain::All).filter(|_| prefer != BreakPreference::Newline);
+        paragraph().or_else(line).or_else(sentence).filter(|at| *at < text.len())
+    }
+
+    fn emit_rest(&mut self, blocks: &mut Vec<Block>) {
+        let text = std::mem::take(&mut self.buffer);
+        let continues = std::mem::take(&mut self.continues);
+        push(blocks, &text, continues);
+    }
+
+    /// Cuts a block off; says whether there was anything in it.
+    fn emit(&mut self, cut: &Cut, blocks: &mut Vec<Block>) -> bool {
+        let before = blocks.len();
+        let continues = std::mem::take(&mut self.continues);
+        match *cut {
+            Cut::Plain(at) => {
+                let rest = self.buffer.split_off(at);
+                let text = std::mem::replace(&mut self.buffer, after_break(&rest).to_owned());
+                push(blocks, &text, continues);
+            }
+            Cut::InFence { at, ref open, ref closing, rest_from } => {
+                let is_line_end = self.buffer.get(..at).is_some_and(|text| text.ends_with('\n'));
+                let rest = self.buffer.get(rest_from..).unwrap_or_default();
+                let rest = match open.is_empty() {
+                    true => after_break(rest).to_owned(),
+                    false => format!("{open}\n{}", if is_line_end { rest } else { line_rest(rest) }),
+                };
+                self.continues = match (open.is_empty(), is_line_end) {
+                    (true, _) => Continues::Nothing,
+                    (false, true) => Continues::Code,
+                    (false, false) => Continues::CodeLine,
+                };
+                self.buffer.truncate(at);
+                let mut text = std::mem::replace(&mut self.buffer, rest);
+                text.push_str(if is_line_end { "" } else { "\n" });
+                text.push_str(closing);
+                push(blocks, &text, continues);
+            }
+        }
+        blocks.len() > before
+    }
+}
+
+/// A line of code that was cut just before its end goes on with the next one.
+fn line_rest(rest: &str) -> &str {
+    rest.strip_prefix('\n').unwrap_or(rest)
+}
+
+/// What follows a break: without the blank at it and the line breaks behind.
+fn after_break(rest: &str) -> &str {
+    let blank = rest.chars().next().filter(|c| c.is_whitespace()).map_or(0, char::len_utf8);
+    let blank = if is_grapheme_boundary(rest, blank) { blank } else { 0 };
+    let rest = rest.get(blank..).unwrap_or_default();
+    rest.trim_start_matches(['\n', '\r'])
+}
+
+fn push(blocks: &mut Vec<Block>, text: &str, continues: Continues) {
+    let is_empty_code = continues != Continues::Nothing && is_empty_code(text);
+    if !text.trim().is_empty() && !is_empty_code {
+        blocks.push(Block { text: text.trim_end().to_owned(), continues });
+    }
+}
+
+/// Whether a block of code has nothing between the line that was put in and its end.
+fn is_empty_code(text: &str) -> bool {
+    let mut lines = text.lines();
+    let Some(open) = lines.next().and_then(FenceLine::parse) else { return false };
+    lines.all(|line| line.trim().is_empty() || FenceLine::parse(line).is_some_and(|line| line.closes(&open)))
+}
+
+/// The places of a text where it may be cut.
+struct Breaks<'a, 't> {
+    text: &'t str,
+    fences: &'a [Fence<'t>],
+    /// The first of them.
+    least: usize,
+}
+
+impl Breaks<'_, '_> {
+    fn allows(&self, at: usize) -> bool {
+        at >= self.least && at > 0 && parted(self.fences, at).is_none()
+    }
+
+    fn best(&self, window: &str, prefer: BreakPreference, drain: Drain) -> Option<usize> {
+        let paragraph = || window.rmatch_indices("\n\n").find_map(|(at, _)| self.first_of(at, at + 1));
+        let line = || window.rmatch_indices('\n').map(|(at, _)| at).find(|at| self.allows(*at));
+        match prefer {
+            BreakPreference::Paragraph => paragraph().or_else(line).or_else(|| self.sentence(window, drain)),
+            BreakPreference::Newline => line(),
+            BreakPreference::Sentence => self.sentence(window, drain),
+        }
+    }
+
+    fn first_of(&self, a: usize, b: usize) -> Option<usize> {
+        [a, b].into_iter().find(|at| self.allows(*at) && *at < self.text.len())
+    }
+
+    /// Behind the last sentence. What stands at the very end of a text that goes on may be half a number.
+    fn sentence(&self, window: &str, drain: Drain) -> Option<usize> {
+        let ends = window.char_indices().rev().filter(|(_, c)| matches!(c, '.' | '!' | '?'));
+        let mut ends = ends.map(|(at, c)| (at, at + c.len_utf8()));
+        let is_end = |after: usize| match self.text.get(after..).and_then(|rest| rest.chars().next()) {
+            Some(next) => next.is_whitespace(),
+            None => drain == Drain::All,
+        };
+        ends.find(|(at, after)| *at >= self.least && self.allows(*after) && is_end(*after))
+            .map(|(_, after)| after)
+    }
+
+    fn blank(&self, window: &str) -> Option<usize> {
+        let blanks = window.char_indices().rev().filter(|(_, c)| c.is_whitespace());
+        blanks.map(|(at, _)| at).find(|at| self.allows(*at) && !self.starts_fence(*at) && self.is_whole(*at))
+    }
+
+    fn starts_fence(&self, at: usize) -> bool {
+        self.fences.binary_search_by_key(&at, |fence| fence.span.start).is_ok()
+    }
+
+    /// Whether the blank is one, not the bearer of an accent.
+    fn is_whole(&self, at: usize) -> bool {
+        let len = self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        is_grapheme_boundary(self.text, at) && is_grapheme_boundary(self.text, at + len)
+    }
+}
+
+#[cfg(test)]
+mod tests;

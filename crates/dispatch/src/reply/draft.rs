@@ -1,0 +1,256 @@
+//! The text so far of an answer, where a platform shows it (spec `streaming.md` §10). A machine: its driver shows one draft at a time and says
+//! what came of it. A draft that can't be shown ends the drafts, never the answer.
+
+use std::time::{Duration, Instant};
+
+use openclaw_channels::text::Limit;
+
+use super::chunker::{BlockChunker, ChunkSettings, Drain};
+
+/// How drafts are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DraftSettings {
+    /// The steps in which a draft grows; without them it is the text so far.
+    pub blocks: Option<ChunkSettings>,
+    /// UTF-16 units of a draft. A longer answer has no more drafts.
+    pub limit: usize,
+    /// The time between two drafts.
+    pub throttle: Duration,
+}
+
+impl DraftSettings {
+    /// The shortest time between two drafts.
+    pub const MIN_THROTTLE: Duration = Duration::from_millis(50);
+}
+
+impl Default for DraftSettings {
+    fn default() -> Self {
+        Self { blocks: None, limit: 4000, throttle: Duration::from_millis(300) }
+    }
+}
+
+/// What the driver does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DraftEffect {
+    /// Shows this as the draft, in place of the one before, and says what came of it by [`DraftStream::shown`].
+    Show(String),
+}
+
+/// The number of a draft, made from the id of the message that is answered; never 0.
+pub fn draft_id(message: i64) -> i64 {
+    message.checked_abs().unwrap_or(i64::MAX).max(1)
+}
+
+/// The drafts of one answer.
+#[derive(Debug)]
+pub struct DraftStream {
+    settings: DraftSettings,
+    /// In steps: what is not in the draft yet, the text so far, and the draft.
+    chunker: Option<BlockChunker>,
+    so_far: String,
+    draft: String,
+    waiting: Option<String>,
+    last: Option<String>,
+    is_showing: bool,
+    next: Option<Instant>,
+    is_stopped: bool,
+}
+
+impl DraftStream {
+    /// For one answer.
+    pub fn new(settings: DraftSettings) -> Self {
+        let throttle = settings.throttle.max(DraftSettings::MIN_THROTTLE);
+        Self {
+            settings: DraftSettings { throttle, ..settings },
+            chunker: settings.blocks.map(BlockChunker::new),
+            so_far: String::new(),
+            draft: String::new(),
+            waiting: None,
+            last: None,
+            is_showing: false,
+            next: None,
+            is_stopped: false,
+        }
+    }
+
+    /// The answer's text is this so far.
+    pub fn update(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
+        let draft = match &mut self.chunker {
+            None => text.to_owned(),
+            Some(chunker) => {
+                match text.strip_prefix(self.so_far.as_str()) {
+                    Some(new) => chunker.append(new),
+                    // Another message, or a correction.
+                    None => {
+                        chunker.clear();
+                        chunker.append(text);
+                        self.draft.clear();
+                    }
+                }
+                text.clone_into(&mut self.so_far);
+                self.grow(Drain::Ready)?
+            }
+        };
+        self.show(now, &draft)
+    }
+
+    /// The model's reasoning is this so far; it is shown as it is.
+    pub fn reasoning(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
+        self.show(now, text)
+    }
+
+    /// When [`DraftStream::tick`] has something to do.
+    pub fn due(&self) -> Option<Instant> {
+        self.next.filter(|_| self.waiting.is_some() && !self.is_showing && !self.is_stopped)
+    }
+
+    /// The time between two drafts may be over.
+    pub fn tick(&mut self, now: Instant) -> Option<DraftEffect> {
+        if self.is_stopped || self.is_showing || self.next.is_some_and(|next| now < next) {
+            return None;
+        }
+        let text = self.waiting.take()?;
+        self.next = Some(now + self.settings.throttle);
+        self.is_showing = true;
+        self.last = Some(text.clone());
+        Some(DraftEffect::Show(text))
+    }
+
+    /// A draft was shown, or could not be.
+    pub fn shown(&mut self, now: Instant, result: Result<(), ()>) -> Option<DraftEffect> {
+        self.is_showing = false;
+        self.is_stopped |= result.is_err();
+        self.tick(now)
+    }
+
+    /// The final message comes: the last draft is all of the text, and no other follows. It is shown at once.
+    pub fn finish(&mut self, now: Instant) -> Option<DraftEffect> {
+        let rest = self.chunker.is_some().then(|| self.grow(Drain::All)).flatten();
+        let effect = match rest {
+            Some(draft) => self.show(now, &draft),
+            None => None,
+        };
+        self.next = None;
+        let effect = effect.or_else(|| self.tick(now));
+        self.is_stopped = true;
+        effect
+    }
+
+    /// Whether no more drafts are shown.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The draft with the steps that are ready; `None` if there are none.
+    fn grow(&mut self, drain: Drain) -> Option<String> {
+        let blocks = self.chunker.as_mut()?.drain(drain);
+        if blocks.is_empty() {
+            return None;
+        }
+        for block in blocks {
+            self.draft = match self.draft.is_empty() {
+                true => block.text,
+                false => super::coalescer::joined(&self.draft, &block.text, block.continues, "\n\n"),
+            };
+        }
+        Some(self.draft.clone())
+    }
+
+    fn show(&mut self, now: Instant, draft: &str) -> Option<DraftEffect> {
+        let draft = draft.trim_end();
+        if self.is_stopped || draft.is_empty() {
+            return None;
+        }
+        if !Limit::utf16(self.settings.limit).fits(draft) {
+            self.is_stopped = true;
+            self.waiting = None;
+            return None;
+        }
+        if self.last.as_deref() == Some(draft) {
+            self.waiting = None;
+            return None;
+        }
+        self.waiting = Some(draft.to_owned());
+        self.tick(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::settings::BreakPreference;
+
+    use super::*;
+
+    fn shows(text: &str) -> Option<DraftEffect> {
+        Some(DraftEffect::Show(text.to_owned()))
+    }
+
+    fn ms(start: Instant, ms: u64) -> Instant {
+        start + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn only_the_newest_text_is_shown_and_not_too_often() {
+        let start = Instant::now();
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert_eq!(drafts.update(start, "a"), shows("a"));
+        assert_eq!(drafts.update(ms(start, 10), "ab"), None);
+        assert_eq!(drafts.shown(ms(start, 20), Ok(())), None);
+        assert_eq!(drafts.due(), Some(ms(start, 300)));
+        assert_eq!(drafts.update(ms(start, 30), "abc"), None);
+        assert_eq!(drafts.tick(ms(start, 299)), None);
+        assert_eq!(drafts.tick(ms(start, 300)), shows("abc"));
+        assert_eq!(drafts.update(ms(start, 700), "abcd"), None, "one is on its way");
+        assert_eq!(drafts.shown(ms(start, 800), Ok(())), shows("abcd"));
+        assert_eq!(drafts.shown(ms(start, 810), Ok(())), None);
+        assert_eq!(drafts.update(ms(start, 2000), "abcd \n"), None, "the same");
+        assert_eq!(drafts.due(), None);
+    }
+
+    #[test]
+    fn a_draft_that_fails_or_is_too_long_is_the_last() {
+        let start = Instant::now();
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!(drafts.shown(start, Err(())), None);
+        assert_eq!(drafts.update(ms(start, 1000), "ab"), None);
+        assert!(drafts.is_stopped());
+        let mut drafts = DraftStream::new(DraftSettings { limit: 3, ..DraftSettings::default() });
+        assert_eq!(drafts.update(start, "abcd"), None);
+        assert!(drafts.is_stopped());
+    }
+
+    #[test]
+    fn a_draft_grows_by_blocks() {
+        let start = Instant::now();
+        let chunk =
+            ChunkSettings { min: 5, max: 20, prefer: BreakPreference::Paragraph, by_paragraph: false };
+        let mut drafts = DraftStream::new(DraftSettings { blocks: Some(chunk), ..DraftSettings::default() });
+        assert_eq!(drafts.update(start, "First"), None);
+        assert_eq!(drafts.update(start, "First part\n\nSec"), shows("First part"));
+        assert_eq!(drafts.shown(start, Ok(())), None);
+        assert_eq!(drafts.update(ms(start, 400), "Other text\n\nx"), shows("Other text"));
+        assert_eq!(drafts.shown(ms(start, 400), Ok(())), None);
+        assert_eq!(drafts.finish(ms(start, 410)), shows("Other text\n\nx"));
+        assert_eq!(drafts.update(ms(start, 900), "Other text\n\nxy"), None);
+    }
+
+    #[test]
+    fn what_waits_is_shown_before_the_final_message() {
+        let start = Instant::now();
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!(drafts.shown(start, Ok(())), None);
+        assert_eq!(drafts.update(ms(start, 10), "ab"), None);
+        assert_eq!(drafts.finish(ms(start, 20)), shows("ab"));
+        assert_eq!(drafts.reasoning(ms(start, 900), "thinking"), None);
+    }
+
+    #[test]
+    fn drafts_have_a_number() {
+        let rows = [(5, 5), (-7, 7), (0, 1), (i64::MIN, i64::MAX)];
+        for (message, expect) in rows {
+            assert_eq!(draft_id(message), expect);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a payload may say (spec `messages.md` §10.2): nothing that is silent, no token of a heartbeat, no tag, and of errors what people
+//! can do something with.
+
+use openclaw_agent::ReplyPayload;
+use openclaw_agent::text::heartbeat::{Answering, strip as strip_heartbeat};
+use openclaw_agent::text::silent::is_silent;
+
+use super::pipeline::media;
+use super::prefix::with_prefix;
+
+/// What a person is told where an answer was there, and none of it could be sent.
+pub const NOTHING_SENT: &str = "No response generated. Please try again.";
+
+/// The payload as it is sent; `None` for one that says nothing.
+pub fn normalised(payload: ReplyPayload, prefix: Option<&str>) -> Option<ReplyPayload> {
+    let has_media = !media(&payload).is_empty();
+    let text = if is_silent(&payload.text) { None } else { words(&payload) };
+    match text {
+        Some(text) => Some(ReplyPayload { text: with_prefix(&text, prefix), ..payload }),
+        None => has_media.then(|| ReplyPayload { text: String::new(), ..payload }),
+    }
+}
+
+fn words(payload: &ReplyPayload) -> Option<String> {
+    let text = strip_heartbeat(&payload.text, Answering::Message).shown?;
+    let text = without_final_tags(&text);
+    let text = if payload.is_error { error_text(&text) } else { text };
+    let text = without_repeats(text.trim_end());
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Without the tags that some models are told to put around their answer.
+fn without_final_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        out.push_str(before);
+        let tag = after.split_once('>').filter(|(name, _)| {
+            let name = name.trim().trim_start_matches('/').trim();
+            name.eq_ignore_ascii_case("final")
+        });
+        match tag {
+            Some((_, behind)) => rest = behind,
+            None => {
+                out.push('<');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What the reference says in place of a provider's error; clients and people know these words. `None` where it shows the error itself.
+const ERRORS: &[(&[&str], &str)] = &[
+    (
+        &["incorrect role information", "roles must alternate"],
+        "Message ordering conflict - please try again. If this persists, use /new to start a fresh session.",
+    ),
+    (
+        &[
+            "context overflow",
+            "context length exceeded",
+            "context_length_exceeded",
+            "maximum context length",
+            "prompt is too long",
+            "request_too_large",
+            "request exceeds the maximum size",
+            "exceeds model context window",
+        ],
+        "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.",
+    ),
+    (
+        &["overloaded", "rate limit", "rate_limit", "too many requests", "429", "quota exceeded"],
+        "The AI service is temporarily overloaded. Please try again in a moment.",
+    ),
+    (&["timed out", "timeout", "deadline exceeded"], "LLM request timed out."),
+];
+
+fn error_text(text: &str) -> String {
+    // Ours already says what to do.
+    if text.starts_with('⚠') {
+        return text.to_owned();
+    }
+    let lower = text.to_lowercase();
+    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(|sign| lower.contains(sign)));
+    known.map_or_else(|| text.to_owned(), |(_, said)| (*said).to_owned())
+}
+
+/// Of paragraphs that are the same, one after the other, the first. Code stays.
+fn without_repeats(text: &str) -> String {
+    if !text.contains("\n\n") || text.contains("```") || text.contains("~~~") {
+        return text.to_owned();
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let is_repeat = kept.last().is_some_and(|last| last.trim() == paragraph.trim());
+        if !is_repeat || paragraph.trim().is_empty() {
+            kept.push(paragraph);
+        }
+    }
+    kept.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_says_what_is_worth_saying() {
+        let text = |text: &str| ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() };
+        let error = |words: &str| ReplyPayload { is_error: true, ..text(words) };
+        let image = |words: &str| ReplyPayload { media_urls: vec!["./a.png".to_owned()], ..text(words) };
+        let rows = [
+            (text("hi"), Some("[M]"), Some("[M] hi")),
+            (text(""), Some("[M]"), None),
+            (text(" \n"), None, None),
+            (text("NO_REPLY"), None, None),
+            (image("NO_REPLY"), Some("[M]"), Some("")),
+            (image(""), Some("[M]"), Some("")),
+            (text("HEARTBEAT_OK"), None, None),
+            (text("HEARTBEAT_OK all is well"), None, Some("all is well")),
+            (text("<final>hi</ final > <b>"), None, Some("hi <b>")),
+            (text("same\n\nsame\n\nother\n\nsame"), None, Some("same\n\nother\n\nsame")),
+            (text("```\na\n\na\n```"), None, Some("```\na\n\na\n```")),
+            (text("about rate limits: overloaded"), None, Some("about rate limits: overloaded")),
+            (
+                error("529 overloaded_error"),
+                None,
+                Some("The AI service is temporarily overloaded. Please try again in a moment."),
+            ),
+            (error("request timed out"), None, Some("LLM request timed out.")),
+            (error("⚠️ exec failed: timeout"), None, Some("⚠️ exec failed: timeout")),
+            (error("something new"), None, Some("something new")),
+        ];
+        for (payload, prefix, expect) in rows {
+            let said = normalised(payload.clone(), prefix).map(|payload| payload.text);
+            assert_eq!(said.as_deref(), expect, "{payload:?}");
+        }
+        assert!(error_text("prompt is too long: 210000 tokens").starts_with("Context overflow"));
+        assert!(error_text("messages: roles must alternate").starts_with("Message ordering conflict"));
+    }
+}

@@ -1,0 +1,414 @@
+//! Which blocks of an answer are sent while it is written, and what of it is left for its end (spec `streaming.md` §5). A machine: its driver
+//! sends one block after the other, each with a deadline of [`SEND_TIMEOUT`], and says what came of it.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use openclaw_agent::{ReplyPayload, ReplyTo};
+
+use super::chunker::Continues;
+use super::coalescer::{BlockReply, Coalescer};
+
+/// How long a block may take.
+pub const SEND_TIMEOUT: Duration = Duration::from_secs(15);
+/// Endings of recordings. They are held until the end: a later block may ask for a voice message.
+const AUDIO: [&str; 10] = ["aac", "caf", "flac", "m4a", "mp3", "oga", "ogg", "opus", "wav", "wma"];
+
+/// What the driver does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Sends a block, after a pause if it is not the first, and says what came of it by [`BlockPipeline::sent`].
+    Send {
+        /// What.
+        payload: ReplyPayload,
+        /// Whether it is the first: before that one there is no pause.
+        is_first: bool,
+    },
+}
+
+/// What came of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendEnd {
+    /// It was sent, or is in the outbox.
+    Sent,
+    /// It was not; the next ones are sent all the same.
+    Failed,
+    /// It took too long and was given up. What comes after it is not sent, so that nothing overtakes: the answer is sent whole at its end.
+    TimedOut,
+}
+
+/// What makes two payloads the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    text: String,
+    media: Vec<String>,
+    reply_to: Option<String>,
+}
+
+impl Key {
+    fn of(payload: &ReplyPayload) -> Self {
+        let reply_to = payload.reply_to.as_ref().map(|to| match to {
+            ReplyTo::Current => String::new(),
+            ReplyTo::Id(id) => id.clone(),
+        });
+        Self { text: payload.text.trim().to_owned(), media: media(payload), reply_to }
+    }
+}
+
+/// The blocks of one turn.
+#[derive(Debug)]
+pub struct BlockPipeline {
+    coalescer: Option<Coalescer>,
+    /// Keys of everything that came in.
+    seen: HashSet<Key>,
+    waiting: VecDeque<ReplyPayload>,
+    /// The block that the driver is sending.
+    sending: Option<ReplyPayload>,
+    is_first: bool,
+    is_aborted: bool,
+    /// Recordings, until the end.
+    audio: Vec<ReplyPayload>,
+    wants_voice: bool,
+    sent: HashSet<Key>,
+    sent_texts: Vec<String>,
+    sent_media: HashSet<String>,
+    /// Texts of blocks as they came in, repeated ones too.
+    arrived: Vec<String>,
+    has_failed: bool,
+}
+
+impl BlockPipeline {
+    /// For a turn; without a coalescer every block is a message.
+    pub fn new(coalescer: Option<Coalescer>) -> Self {
+        Self {
+            coalescer,
+            seen: HashSet::new(),
+            waiting: VecDeque::new(),
+            sending: None,
+            is_first: true,
+            is_aborted: false,
+            audio: Vec::new(),
+            wants_voice: false,
+            sent: HashSet::new(),
+            sent_texts: Vec::new(),
+            sent_media: HashSet::new(),
+            arrived: Vec::new(),
+            has_failed: false,
+        }
+    }
+
+    /// Takes a block.
+    pub fn enqueue(&mut self, now: Instant, block: BlockReply) -> Option<Effect> {
+        if self.is_aborted {
+            return None;
+        }
+        self.wants_voice |= block.payload.voice;
+        if is_audio(&block.payload) {
+            self.audio.push(block.payload);
+            return None;
+        }
+        self.arrived.push(comparable(&block.payload.text));
+        let is_new = self.seen.insert(Key::of(&block.payload));
+        if !is_new && block.continues == Continues::Nothing {
+            return None;
+        }
+        match &mut self.coalescer {
+            Some(coalescer) => self.waiting.extend(coalescer.enqueue(now, block)),
+            None if is_empty(&block.payload) => {}
+            None => self.waiting.push_back(block.payload),
+        }
+        self.next()
+    }
+
+    /// When [`BlockPipeline::tick`] has something to do.
+    pub fn due(&self) -> Option<Instant> {
+        self.coalescer.as_ref().filter(|_| !self.is_aborted).and_then(Coalescer::due)
+    }
+
+    /// The time at which it is [`BlockPipeline::due`] has come.
+    pub fn tick(&mut self, now: Instant) -> Option<Effect> {
+        let ready = self.coalescer.as_mut().and_then(|coalescer| coalescer.tick(now));
+        self.waiting.extend(ready.filter(|_| !self.is_aborted));
+        self.next()
+    }
+
+    /// A tool starts, or the text is at its end: what is held goes out.
+    pub fn flush(&mut self) -> Option<Effect> {
+        let held = self.coalescer.as_mut().and_then(Coalescer::flush);
+        self.waiting.extend(held.filter(|_| !self.is_aborted));
+        self.next()
+    }
+
+    /// The turn is at its end: what is held goes out, recordings too.
+    pub fn finish(&mut self) -> Option<Effect> {
+        let held = self.flush();
+        if !self.is_aborted {
+            let voice = self.wants_voice;
+            let audio = std::mem::take(&mut self.audio).into_iter();
+            self.waiting.extend(audio.map(|payload| ReplyPayload { voice, ..payload }));
+        }
+        held.or_else(|| self.next())
+    }
+
+    /// What came of the block that was sent; gives the next one.
+    pub fn sent(&mut self, end: SendEnd) -> Option<Effect> {
+        let payload = self.sending.take()?;
+        match end {
+            SendEnd::Sent => {
+                self.sent.insert(Key::of(&payload));
+                self.sent_media.extend(media(&payload));
+                if !payload.text.trim().is_empty() {
+                    self.sent_texts.push(payload.text);
+                }
+            }
+            SendEnd::Failed => self.has_failed = true,
+            SendEnd::TimedOut => {
+                tracing::warn!(
+                    "block reply delivery timed out after {}ms; skipping remaining block replies to preserve ordering",
+                    SEND_TIMEOUT.as_millis()
+                );
+                self.is_aborted = true;
+                self.waiting.clear();
+                self.audio.clear();
+            }
+        }
+        self.next()
+    }
+
+    /// Whether the driver has nothing to send now.
+    pub fn is_idle(&self) -> bool {
+        self.sending.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether a block took too long.
+    pub fn is_aborted(&self) -> bool {
+        self.is_aborted
+    }
+
+    /// Whether a payload like this one was sent.
+    pub fn has_sent(&self, payload: &ReplyPayload) -> bool {
+        self.sent.contains(&Key::of(payload))
+    }
+
+    /// All texts that were sent, a line break between them: what is spoken where only the end of an answer is.
+    pub fn sent_text(&self) -> String {
+        self.sent_texts.join("\n")
+    }
+
+    /// What of the final payloads is still to be sent: errors, media that did not go out, texts that no block has brought. Asked when the
+    /// pipeline is idle.
+    pub fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
+        if self.is_aborted {
+            return finals;
+        }
+        let sent: Vec<String> = match self.has_failed {
+            true => self.sent_texts.iter().map(|text| comparable(text)).collect(),
+            false => self.arrived.clone(),
+        };
+        let left = |payload: ReplyPayload| {
+            if payload.is_error {
+                return Some(payload);
+            }
+            let unsent: Vec<String> =
+                media(&payload).into_iter().filter(|url| !self.sent_media.contains(url)).collect();
+            let text = comparable(&payload.text);
+            let is_covered = text.is_empty() || are_said(&sent, &text);
+            let text = if is_covered { String::new() } else { payload.text.clone() };
+            let left =
+                ReplyPayload { text, media_url: unsent.first().cloned(), media_urls: unsent, ..payload };
+            (!is_empty(&left)).then_some(left)
+        };
+        finals.into_iter().filter_map(left).collect()
+    }
+
+    fn next(&mut self) -> Option<Effect> {
+        if self.sending.is_some() || self.is_aborted {
+            return None;
+        }
+        let payload = self.waiting.pop_front()?;
+        self.sending = Some(payload.clone());
+        Some(Effect::Send { payload, is_first: std::mem::take(&mut self.is_first) })
+    }
+}
+
+/// All media of a payload.
+pub(crate) fn media(payload: &ReplyPayload) -> Vec<String> {
+    match (&payload.media_url, payload.media_urls.as_slice()) {
+        (Some(url), []) => vec![url.clone()],
+        (_, urls) => urls.to_vec(),
+    }
+}
+
+fn is_empty(payload: &ReplyPayload) -> bool {
+    payload.text.trim().is_empty() && media(payload).is_empty()
+}
+
+/// A payload that is recordings and nothing else.
+fn is_audio(payload: &ReplyPayload) -> bool {
+    let media = media(payload);
+    let is_recording = |url: &String| {
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        path.rsplit_once('.').is_some_and(|(_, end)| AUDIO.contains(&end.to_ascii_lowercase().as_str()))
+    };
+    payload.text.trim().is_empty() && !media.is_empty() && media.iter().all(is_recording)
+}
+
+/// Whether some of the texts, one after the other, are this one.
+fn are_said(texts: &[String], whole: &str) -> bool {
+    (0..texts.len()).any(|from| {
+        let mut rest = whole;
+        for text in texts.get(from..).unwrap_or_default() {
+            match rest.strip_prefix(text.as_str()) {
+                Some("") => return true,
+                Some(left) => rest = left,
+                None => return false,
+            }
+        }
+        false
+    })
+}
+
+/// A text without what cutting changes: blanks, and the lines around code.
+fn comparable(text: &str) -> String {
+    let is_fence = |line: &&str| {
+        let line = line.trim_start();
+        line.starts_with("```") || line.starts_with("~~~")
+    };
+    let lines = text.lines().filter(|line| !is_fence(line));
+    lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(text: &str) -> ReplyPayload {
+        ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() }
+    }
+
+    fn block(payload: ReplyPayload) -> BlockReply {
+        BlockReply { payload, continues: Continues::Nothing }
+    }
+
+    fn with_media(text: &str, url: &str) -> ReplyPayload {
+        ReplyPayload { media_url: Some(url.to_owned()), media_urls: vec![url.to_owned()], ..payload(text) }
+    }
+
+    /// Sends everything at once; gives the texts that went out.
+    fn drive(pipeline: &mut BlockPipeline, effect: Option<Effect>) -> Vec<String> {
+        let mut sent = Vec::new();
+        let mut next = effect;
+        while let Some(Effect::Send { payload, .. }) = next {
+            sent.push(payload.text);
+            next = pipeline.sent(SendEnd::Sent);
+        }
+        sent
+    }
+
+    /// Spec `streaming.md` §5.
+    #[test]
+    fn a_block_is_sent_once() {
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(None);
+        let answering = ReplyPayload { reply_to: Some(ReplyTo::Id("1".to_owned())), ..payload("A") };
+        let blocks = [payload("A"), payload("A"), payload("B"), answering];
+        let mut sent = Vec::new();
+        for each in blocks {
+            let effect = pipeline.enqueue(now, block(each));
+            sent.extend(drive(&mut pipeline, effect));
+        }
+        assert_eq!(sent, ["A", "B", "A"]);
+        assert!(pipeline.has_sent(&payload(" A ")) && !pipeline.has_sent(&payload("C")));
+        assert!(pipeline.is_idle());
+    }
+
+    #[test]
+    fn a_block_that_takes_too_long_ends_streaming() {
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(None);
+        assert!(matches!(
+            pipeline.enqueue(now, block(payload("slow"))),
+            Some(Effect::Send { is_first: true, .. })
+        ));
+        assert_eq!(pipeline.enqueue(now, block(payload("B"))), None);
+        assert_eq!(pipeline.sent(SendEnd::TimedOut), None);
+        assert_eq!(pipeline.enqueue(now, block(payload("C"))), None);
+        assert_eq!(pipeline.finish(), None);
+        assert!(pipeline.is_aborted() && pipeline.is_idle());
+        assert_eq!(pipeline.remaining(vec![payload("slow B C")]), [payload("slow B C")]);
+    }
+
+    #[test]
+    fn a_block_that_fails_is_sent_again_at_the_end() {
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(None);
+        pipeline.enqueue(now, block(payload("A")));
+        pipeline.enqueue(now, block(payload("B")));
+        let next = pipeline.sent(SendEnd::Failed);
+        assert!(matches!(next, Some(Effect::Send { is_first: false, .. })));
+        assert_eq!(pipeline.sent(SendEnd::Sent), None);
+        assert_eq!(pipeline.remaining(vec![payload("A"), payload("B")]), [payload("A")]);
+    }
+
+    #[test]
+    fn what_was_streamed_is_not_sent_again() {
+        let now = Instant::now();
+        let error = ReplyPayload { is_error: true, ..payload("hello") };
+        let rows: Vec<(Vec<ReplyPayload>, Vec<ReplyPayload>, Vec<ReplyPayload>)> = vec![
+            (vec![payload("hello")], vec![payload("hello")], vec![]),
+            (vec![payload("a b"), payload("c")], vec![payload("a b\n\nc")], vec![]),
+            (
+                vec![payload("```js\na\n```"), payload("```js\nb\n```")],
+                vec![payload("```js\na\nb\n```")],
+                vec![],
+            ),
+            (vec![payload("hello")], vec![error.clone()], vec![error]),
+            (vec![payload("hello")], vec![with_media("hello", "./a.png")], vec![with_media("", "./a.png")]),
+            (vec![with_media("", "./a.png")], vec![with_media("x", "./a.png")], vec![payload("x")]),
+            (vec![payload("hello")], vec![payload("something else")], vec![payload("something else")]),
+            (vec![payload("a book")], vec![payload("ok")], vec![payload("ok")]),
+            (vec![payload("again"), payload("again")], vec![payload("again\n\nagain")], vec![]),
+            (vec![payload("first"), payload("second")], vec![payload("second")], vec![]),
+            (vec![], vec![payload("hello")], vec![payload("hello")]),
+        ];
+        for (blocks, finals, expect) in rows {
+            let mut pipeline = BlockPipeline::new(None);
+            for each in blocks.clone() {
+                let effect = pipeline.enqueue(now, block(each));
+                drive(&mut pipeline, effect);
+            }
+            assert_eq!(pipeline.remaining(finals), expect, "{blocks:?}");
+        }
+    }
+
+    #[test]
+    fn recordings_wait_for_the_voice_tag() {
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(None);
+        assert_eq!(pipeline.enqueue(now, block(with_media("", "https://e.com/a.OGG?x=1"))), None);
+        let voice = ReplyPayload { voice: true, ..payload("say") };
+        let effect = pipeline.enqueue(now, block(voice));
+        assert_eq!(drive(&mut pipeline, effect), ["say"]);
+        let Some(Effect::Send { payload, .. }) = pipeline.finish() else { panic!("not sent") };
+        assert!(payload.voice && payload.media_urls == ["https://e.com/a.OGG?x=1"]);
+    }
+
+    #[test]
+    fn a_tool_is_told_of_after_the_text_before_it() {
+        let now = Instant::now();
+        let settings = super::super::CoalesceSettings {
+            min: 100,
+            max: 1000,
+            idle: Duration::from_secs(1),
+            joiner: "\n\n",
+            each: false,
+        };
+        let mut pipeline = BlockPipeline::new(Some(Coalescer::new(settings)));
+        assert_eq!(pipeline.enqueue(now, block(payload("short"))), None);
+        assert_eq!(pipeline.due(), Some(now + Duration::from_secs(1)));
+        assert_eq!(pipeline.tick(now + Duration::from_secs(1)), None);
+        let effect = pipeline.flush();
+        assert_eq!(drive(&mut pipeline, effect), ["short"]);
+        assert_eq!(pipeline.sent_text(), "short");
+    }
+}

@@ -1,0 +1,154 @@
+//! What the agent has sent by a tool in this turn is not sent a second time as its answer (spec `messages.md` §10.4).
+
+use openclaw_agent::ReplyPayload;
+
+use super::pipeline::media;
+
+/// Sends that are kept.
+const MAX_KEPT: usize = 200;
+/// Characters below which texts are too short to be compared.
+const MIN_CHARS: usize = 10;
+/// The share of the longer text that the shorter one has to be. A sentence that occurs in a long answer is no reason to drop the answer.
+const MIN_SHARE: f64 = 0.6;
+
+/// Where something was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentTo {
+    /// Channel id.
+    pub channel: String,
+    /// Account; `None` is the default one.
+    pub account: Option<String>,
+    /// The platform's id of the conversation.
+    pub target: String,
+}
+
+/// What tools have sent in one turn. Forgotten when the turn is tried again with a summary of the conversation.
+#[derive(Debug, Clone, Default)]
+pub struct SentByTool {
+    texts: Vec<String>,
+    targets: Vec<SentTo>,
+}
+
+impl SentByTool {
+    /// A tool has sent a text.
+    pub fn add(&mut self, text: &str, to: SentTo) {
+        if self.texts.len() < MAX_KEPT {
+            self.texts.push(comparable(text));
+            self.targets.push(to);
+        }
+    }
+
+    /// The turn begins again.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether a text was sent, word by word or nearly so.
+    pub fn has_said(&self, text: &str) -> bool {
+        let text = comparable(text);
+        self.texts.iter().any(|sent| are_alike(sent, &text))
+    }
+
+    /// Whether anything went to this conversation.
+    pub fn has_sent_to(&self, place: &SentTo) -> bool {
+        let is_same = |sent: &&SentTo| {
+            let accounts = sent.account.as_ref().zip(place.account.as_ref());
+            sent.channel.eq_ignore_ascii_case(&place.channel)
+                && bare(&sent.target, &sent.channel) == bare(&place.target, &place.channel)
+                && accounts.is_none_or(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        self.targets.iter().find(is_same).is_some()
+    }
+
+    /// What of the final payloads is still to be sent to the conversation that asked: where a tool has answered there already, errors and
+    /// media alone.
+    pub fn remaining(&self, finals: Vec<ReplyPayload>, asked_from: &SentTo) -> Vec<ReplyPayload> {
+        let has_answered = self.has_sent_to(asked_from);
+        let left = |payload: ReplyPayload| {
+            if payload.is_error || !(has_answered || self.has_said(&payload.text)) {
+                return Some(payload);
+            }
+            let has_media = !media(&payload).is_empty();
+            has_media.then(|| ReplyPayload { text: String::new(), ..payload })
+        };
+        finals.into_iter().filter_map(left).collect()
+    }
+}
+
+/// A target without the channel's name before it.
+fn bare<'a>(target: &'a str, channel: &str) -> &'a str {
+    let target = target.trim();
+    let named = target.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case(channel));
+    named.map_or(target, |(_, id)| id)
+}
+
+fn are_alike(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let share = short.chars().count() as f64 / long.chars().count().max(1) as f64;
+    short.chars().count() >= MIN_CHARS && long.contains(short) && share >= MIN_SHARE
+}
+
+/// A text without what two ways to write it differ in: case, blanks, emoji.
+fn comparable(text: &str) -> String {
+    let is_emoji = |c: char| matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{FE0F}' | '\u{200D}');
+    let plain: String = text.to_lowercase().chars().filter(|c| !is_emoji(*c)).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(channel: &str, account: Option<&str>, target: &str) -> SentTo {
+        SentTo { channel: channel.to_owned(), account: account.map(str::to_owned), target: target.to_owned() }
+    }
+
+    /// Spec `messages.md` §10.4, with the share that it asks for.
+    #[test]
+    fn texts_are_compared_by_what_they_say() {
+        let long = format!("{} Hello there friend", "word ".repeat(40));
+        let rows = [
+            ("Hello there friend", "hello there friend!!", true),
+            ("short", "short", false),
+            ("This is a longer reply text", "a longer reply text", true),
+            ("Hello  there 👋 friend", "hello there friend", true),
+            ("Hello there friend", long.as_str(), false),
+            ("Hello there friend", "something else entirely", false),
+        ];
+        for (sent, text, expect) in rows {
+            let mut tools = SentByTool::default();
+            tools.add(sent, place("telegram", None, "1"));
+            assert_eq!(tools.has_said(text), expect, "{sent:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_by_tool_is_the_answer() {
+        let text = |text: &str| ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() };
+        let error = ReplyPayload { is_error: true, ..text("it broke") };
+        let image = ReplyPayload { media_urls: vec!["./a.png".to_owned()], ..text("see") };
+        let bare_image = ReplyPayload { text: String::new(), ..image.clone() };
+        let finals = || vec![text("I have sent it."), error.clone(), image.clone()];
+        let rows = [
+            (place("telegram", None, "telegram:7"), vec![error.clone(), bare_image.clone()]),
+            (place("Telegram", Some("Work"), "7"), vec![error.clone(), bare_image]),
+            (place("telegram", Some("home"), "7"), finals()),
+            (place("slack", None, "7"), finals()),
+            (place("telegram", None, "8"), finals()),
+        ];
+        for (sent_to, expect) in rows {
+            let mut tools = SentByTool::default();
+            tools.add("the message that was asked for", sent_to.clone());
+            assert_eq!(
+                tools.remaining(finals(), &place("telegram", Some("work"), "7")),
+                expect,
+                "{sent_to:?}"
+            );
+        }
+        let mut tools = SentByTool::default();
+        tools.add("I have sent it.", place("slack", None, "C1"));
+        assert_eq!(tools.remaining(finals(), &place("telegram", None, "7")), finals()[1..]);
+        tools.clear();
+        assert_eq!(tools.remaining(finals(), &place("telegram", None, "7")), finals());
+    }
+}

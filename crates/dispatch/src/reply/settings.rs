@@ -1,0 +1,333 @@
+//! What of streaming is switched on for one turn, and how large its blocks are (spec `streaming.md` §1–§4, §9). What an account says goes
+//! before what its channel says, and that before the agents' defaults; an account or a channel that says nothing takes nothing away.
+
+use std::time::Duration;
+
+use openclaw_channels::text::ChunkMode;
+use openclaw_config::Config;
+use openclaw_config::settings::{
+    AgentDefaults, BlockChunk, BlockCoalesce, BlockStreamingBreak, BreakPreference, ChannelReplies,
+    HumanDelay, OnOff, ReplyToMode, StreamMode,
+};
+
+use super::chunker::ChunkSettings;
+use super::coalescer::CoalesceSettings;
+use super::draft::DraftSettings;
+use super::human_delay::Pause;
+
+/// What a channel does unless it is told otherwise.
+struct Defaults {
+    channel: &'static str,
+    text_limit: usize,
+    /// Characters that are gathered; `None` is as much as a block has.
+    coalesce_min: Option<usize>,
+    reply_to: ReplyToMode,
+}
+
+const fn row(
+    channel: &'static str,
+    text_limit: usize,
+    coalesce_min: Option<usize>,
+    reply_to: ReplyToMode,
+) -> Defaults {
+    Defaults { channel, text_limit, coalesce_min, reply_to }
+}
+
+/// What channels differ in; all others are as [`OTHER`].
+const CHANNELS: &[Defaults] = &[
+    row("telegram", 4000, None, ReplyToMode::First),
+    row("discord", 2000, Some(1500), ReplyToMode::Off),
+    row("slack", 4000, Some(1500), ReplyToMode::Off),
+    row("signal", 4000, Some(1500), ReplyToMode::All),
+    row("googlechat", 4000, Some(1500), ReplyToMode::Off),
+    row("mattermost", 4000, Some(1500), ReplyToMode::All),
+    row("line", 5000, None, ReplyToMode::All),
+    row("tlon", 10_000, None, ReplyToMode::All),
+    row("zalo", 2000, None, ReplyToMode::All),
+    row("zalouser", 2000, None, ReplyToMode::All),
+    row("twitch", 500, None, ReplyToMode::All),
+];
+
+const OTHER: Defaults = row("", 4000, None, ReplyToMode::All);
+const TELEGRAM: &str = "telegram";
+const BLOCK: (u64, u64) = (800, 1200);
+const DRAFT: (u64, u64) = (200, 800);
+const IDLE_MS: u64 = 1000;
+/// Characters that Telegram's drafts have at most.
+const DRAFT_LIMIT: usize = 4096;
+
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surface<'a> {
+    /// Channel id.
+    pub channel: &'a str,
+    /// Account on it.
+    pub account: Option<&'a str>,
+    /// The kind of chat, for what depends on it.
+    pub chat: ChatKind,
+}
+
+/// Kinds of chats that settings tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChatKind {
+    /// With one person.
+    #[default]
+    Direct,
+    /// With some.
+    Group,
+    /// A channel or room.
+    Channel,
+}
+
+/// The settings of one turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplySettings {
+    /// Whether blocks are sent while the answer is written.
+    pub block_streaming: bool,
+    /// Where a block ends at the latest.
+    pub block_break: BlockStreamingBreak,
+    /// How large blocks are.
+    pub chunk: ChunkSettings,
+    /// How small ones are gathered.
+    pub coalesce: CoalesceSettings,
+    /// The pause between blocks.
+    pub pause: Option<Pause>,
+    /// Characters of a message, in the platform's unit.
+    pub text_limit: usize,
+    /// Where messages end.
+    pub chunk_mode: ChunkMode,
+    /// Drafts; `None` where there are none.
+    pub draft: Option<DraftSettings>,
+    /// What is quoted.
+    pub reply_to: ReplyToMode,
+    /// The prefix of replies as it is written; an empty one is none.
+    pub prefix: Option<String>,
+}
+
+impl ReplySettings {
+    /// The settings for a surface. `human_delay` is the agent's own; see [`Pause::of`].
+    pub fn of(config: &Config, human_delay: HumanDelay, surface: Surface<'_>) -> Self {
+        let defaults = &config.agents.defaults;
+        let scopes: Vec<&ChannelReplies> =
+            config.channels.replies(surface.channel, surface.account).collect();
+        let channel = CHANNELS.iter().find(|row| row.channel == surface.channel).unwrap_or(&OTHER);
+        let text_limit = first(&scopes, |scope| scope.text_chunk_limit)
+            .filter(|limit| *limit > 0)
+            .map_or(channel.text_limit, size);
+        let chunk_mode = ChunkMode::from_config(first(&scopes, |scope| scope.chunk_mode.as_deref()));
+        let chunk = chunk_settings(defaults.block_streaming_chunk, BLOCK, text_limit, chunk_mode);
+        Self {
+            block_streaming: is_on(defaults, &scopes, surface.channel),
+            block_break: defaults.block_streaming_break.unwrap_or_default(),
+            chunk,
+            coalesce: coalesce_settings(defaults, &scopes, channel, chunk, text_limit, chunk_mode),
+            pause: Pause::of(human_delay, defaults.human_delay),
+            text_limit,
+            chunk_mode,
+            draft: draft_settings(&scopes, surface.channel, text_limit),
+            reply_to: reply_to(&scopes, channel, surface.chat),
+            prefix: first(&scopes, |scope| scope.response_prefix.clone())
+                .or_else(|| config.messages.response_prefix.clone()),
+        }
+    }
+}
+
+/// The first scope that says something.
+fn first<'a, T>(scopes: &[&'a ChannelReplies], said: impl Fn(&'a ChannelReplies) -> Option<T>) -> Option<T> {
+    scopes.iter().find_map(|scope| said(scope))
+}
+
+/// A switch of the channel or account goes before all. Without one only Telegram follows the agents' default: elsewhere blocks are asked for.
+fn is_on(defaults: &AgentDefaults, scopes: &[&ChannelReplies], channel: &str) -> bool {
+    let by_default = channel == TELEGRAM && defaults.block_streaming_default == Some(OnOff::On);
+    first(scopes, |scope| scope.block_streaming).unwrap_or(by_default)
+}
+
+fn chunk_settings(chunk: BlockChunk, (min, max): (u64, u64), limit: usize, mode: ChunkMode) -> ChunkSettings {
+    let max = size(chunk.max_chars.unwrap_or(max)).min(limit).max(1);
+    ChunkSettings {
+        min: size(chunk.min_chars.unwrap_or(min)).clamp(1, max),
+        max,
+        prefer: chunk.break_preference.unwrap_or_default(),
+        by_paragraph: mode == ChunkMode::Newline,
+    }
+}
+
+fn coalesce_settings(
+    defaults: &AgentDefaults,
+    scopes: &[&ChannelReplies],
+    channel: &Defaults,
+    chunk: ChunkSettings,
+    limit: usize,
+    mode: ChunkMode,
+) -> CoalesceSettings {
+    let said = scopes.iter().filter_map(|scope| scope.block_streaming_coalesce);
+    let set =
+        said.chain([defaults.block_streaming_coalesce]).fold(BlockCoalesce::default(), BlockCoalesce::over);
+    let max = set.max_chars.map_or(limit, size).clamp(1, limit.max(1));
+    let min = set.min_chars.map_or(channel.coalesce_min.unwrap_or(chunk.min), size);
+    CoalesceSettings {
+        min: min.clamp(1, max),
+        max,
+        idle: Duration::from_millis(set.idle_ms.unwrap_or(IDLE_MS)),
+        joiner: match chunk.prefer {
+            BreakPreference::Paragraph => "\n\n",
+            BreakPreference::Newline => "\n",
+            BreakPreference::Sentence => " ",
+        },
+        each: mode == ChunkMode::Newline,
+    }
+}
+
+fn draft_settings(scopes: &[&ChannelReplies], channel: &str, limit: usize) -> Option<DraftSettings> {
+    let mode = first(scopes, |scope| scope.stream_mode).unwrap_or_default();
+    if channel != TELEGRAM || mode == StreamMode::Off {
+        return None;
+    }
+    let chunk = first(scopes, |scope| scope.draft_chunk).unwrap_or_default();
+    let blocks = (mode == StreamMode::Block).then(|| chunk_settings(chunk, DRAFT, limit, ChunkMode::Length));
+    Some(DraftSettings { blocks, limit: limit.min(DRAFT_LIMIT), ..DraftSettings::default() })
+}
+
+fn reply_to(scopes: &[&ChannelReplies], channel: &Defaults, chat: ChatKind) -> ReplyToMode {
+    let by_chat = |scope: &ChannelReplies| {
+        let modes = scope.reply_to_mode_by_chat_type;
+        let own = match chat {
+            ChatKind::Direct => modes.direct,
+            ChatKind::Group => modes.group,
+            ChatKind::Channel => modes.channel,
+        };
+        own.or(scope.reply_to_mode)
+    };
+    first(scopes, by_chat).unwrap_or(channel.reply_to)
+}
+
+fn size(chars: u64) -> usize {
+    usize::try_from(chars).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(config: Value, channel: &str, account: Option<&str>) -> ReplySettings {
+        let config: Config = serde_json::from_value(config).unwrap();
+        let surface = Surface { channel, account, chat: ChatKind::Direct };
+        ReplySettings::of(&config, HumanDelay::default(), surface)
+    }
+
+    /// Spec `streaming.md` §1.
+    #[test]
+    fn blocks_are_as_large_as_messages_allow() {
+        let chunk = |value: Value| json!({"agents": {"defaults": {"blockStreamingChunk": value}}});
+        let rows = [
+            (json!({}), "discord", (800, 1200, false)),
+            (chunk(json!({"maxChars": 5000})), "discord", (800, 2000, false)),
+            (json!({"channels": {"discord": {"textChunkLimit": 500}}}), "discord", (500, 500, false)),
+            (json!({}), "twitch", (500, 500, false)),
+            (chunk(json!({"minChars": 2000, "maxChars": 100})), "slack", (100, 100, false)),
+            (json!({"channels": {"telegram": {"chunkMode": "newline"}}}), "telegram", (800, 1200, true)),
+            (json!({"channels": {"telegram": {"textChunkLimit": 0}}}), "telegram", (800, 1200, false)),
+            (json!({}), "webchat", (800, 1200, false)),
+        ];
+        for (config, channel, expect) in rows {
+            let chunk = of(config.clone(), channel, None).chunk;
+            assert_eq!((chunk.min, chunk.max, chunk.by_paragraph), expect, "{channel} {config}");
+        }
+    }
+
+    /// Spec `streaming.md` §3, read below `channels` and not at the root.
+    #[test]
+    fn blocks_are_gathered_as_account_channel_and_defaults_say() {
+        let shared = json!({"minChars": 10, "maxChars": 9000, "idleMs": 50});
+        let cascade = json!({
+            "agents": {"defaults": {"blockStreamingCoalesce": {"minChars": 1, "maxChars": 900, "idleMs": 1}}},
+            "channels": {"discord": {
+                "blockStreamingCoalesce": {"minChars": 2, "maxChars": 800},
+                "accounts": {"work": {"blockStreamingCoalesce": {"minChars": 3}}},
+            }},
+        });
+        let rows = [
+            (json!({}), "discord", None, (1500, 2000, 1000)),
+            (json!({}), "telegram", None, (800, 4000, 1000)),
+            (
+                json!({"agents": {"defaults": {"blockStreamingCoalesce": shared}}}),
+                "telegram",
+                None,
+                (10, 4000, 50),
+            ),
+            (cascade.clone(), "discord", Some("Work"), (3, 800, 1)),
+            (cascade.clone(), "discord", Some("other"), (2, 800, 1)),
+            (cascade, "slack", None, (1, 900, 1)),
+        ];
+        for (config, channel, account, expect) in rows {
+            let set = of(config.clone(), channel, account).coalesce;
+            assert_eq!((set.min, set.max, set.idle.as_millis()), expect, "{channel} {account:?} {config}");
+        }
+        let joiners = [("paragraph", "\n\n"), ("newline", "\n"), ("sentence", " ")];
+        for (prefer, joiner) in joiners {
+            let config =
+                json!({"agents": {"defaults": {"blockStreamingChunk": {"breakPreference": prefer}}}});
+            assert_eq!(of(config, "slack", None).coalesce.joiner, joiner);
+        }
+    }
+
+    #[test]
+    fn blocks_are_asked_for_everywhere_but_on_telegram() {
+        let on = json!({"defaults": {"blockStreamingDefault": "on"}});
+        let slack = json!({"slack": {"blockStreaming": true, "accounts": {"a": {"blockStreaming": false}}}});
+        let rows = [
+            (json!({}), "telegram", None, false),
+            (json!({"agents": on}), "telegram", None, true),
+            (json!({"agents": on}), "whatsapp", None, false),
+            (
+                json!({"agents": on, "channels": {"telegram": {"blockStreaming": false}}}),
+                "telegram",
+                None,
+                false,
+            ),
+            (json!({"channels": slack}), "slack", None, true),
+            (json!({"channels": slack}), "slack", Some("a"), false),
+        ];
+        for (config, channel, account, expect) in rows {
+            assert_eq!(of(config.clone(), channel, account).block_streaming, expect, "{channel} {config}");
+        }
+    }
+
+    #[test]
+    fn only_telegram_has_drafts() {
+        let mode = |mode: &str| json!({"channels": {"telegram": {"streamMode": mode}}});
+        let partial = of(json!({}), "telegram", None).draft.unwrap();
+        assert_eq!((partial.blocks, partial.limit), (None, 4000));
+        let blocks = of(mode("block"), "telegram", None).draft.unwrap().blocks.unwrap();
+        assert_eq!((blocks.min, blocks.max), (200, 800));
+        assert_eq!(of(mode("off"), "telegram", None).draft, None);
+        assert_eq!(of(json!({}), "slack", None).draft, None);
+    }
+
+    #[test]
+    fn quoting_and_prefix_follow_the_same_cascade() {
+        let config = json!({
+            "messages": {"responsePrefix": "all"},
+            "channels": {
+                "slack": {"replyToMode": "all", "replyToModeByChatType": {"direct": "first"}, "responsePrefix": ""},
+                "signal": {"accounts": {"a": {"responsePrefix": "auto", "replyToMode": "off"}}},
+                "plugin": {"blockStreaming": "yes", "chunkMode": 5, "markdown": true, "textChunkLimit": "x"},
+            },
+        });
+        let rows = [
+            ("slack", None, ReplyToMode::First, Some("")),
+            ("signal", Some("a"), ReplyToMode::Off, Some("auto")),
+            ("signal", None, ReplyToMode::All, Some("all")),
+            ("telegram", None, ReplyToMode::First, Some("all")),
+            ("discord", None, ReplyToMode::Off, Some("all")),
+            ("plugin", None, ReplyToMode::All, Some("all")),
+        ];
+        for (channel, account, reply_to, prefix) in rows {
+            let set = of(config.clone(), channel, account);
+            assert_eq!((set.reply_to, set.prefix.as_deref()), (reply_to, prefix), "{channel}");
+        }
+    }
+}

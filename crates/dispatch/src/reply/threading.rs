@@ -1,0 +1,126 @@
+//! What an answer quotes (spec `messages.md` §8.2, `channels.md` §5.3). Threads are no quotations: they are part of the address.
+
+use openclaw_agent::{ReplyPayload, ReplyTo};
+use openclaw_config::settings::ReplyToMode;
+
+/// Lets payloads quote as far as the mode allows. One for a turn: blocks and final payloads share what is quoted once.
+#[derive(Debug, Clone)]
+pub struct ReplyFilter {
+    mode: ReplyToMode,
+    /// Whether tags count although nothing is to be quoted; Slack.
+    keeps_tags: bool,
+    has_quoted: bool,
+}
+
+impl ReplyFilter {
+    /// For a turn.
+    pub fn new(mode: ReplyToMode, keeps_tags: bool) -> Self {
+        Self { mode, keeps_tags, has_quoted: false }
+    }
+
+    /// The payload, with `current` in place of the message that is answered, and without what may not be quoted.
+    pub fn apply(&mut self, payload: ReplyPayload, current: Option<&str>) -> ReplyPayload {
+        let id = match payload.reply_to {
+            Some(ReplyTo::Current) => current.map(str::to_owned),
+            Some(ReplyTo::Id(id)) => Some(id),
+            None => None,
+        };
+        let may = match self.mode {
+            ReplyToMode::Off => self.keeps_tags,
+            ReplyToMode::First => !self.has_quoted,
+            ReplyToMode::All => true,
+        };
+        let reply_to = id.filter(|_| may).map(ReplyTo::Id);
+        self.has_quoted |= reply_to.is_some();
+        ReplyPayload { reply_to, ..payload }
+    }
+}
+
+/// Which message each part of an answer quotes where the platform answers by quoting without being asked. One for a turn.
+#[derive(Debug, Clone)]
+pub struct ReplyPlanner {
+    mode: ReplyToMode,
+    message: Option<String>,
+    thread: Option<String>,
+    has_quoted: bool,
+}
+
+impl ReplyPlanner {
+    /// For an answer to a message, in a thread that is there already if there is one.
+    pub fn new(mode: ReplyToMode, message: Option<String>, thread: Option<String>) -> Self {
+        Self { mode, message, thread, has_quoted: false }
+    }
+
+    /// The turn has quoted already: a tool did, or an earlier part of the answer.
+    pub fn mark_quoted(&mut self) {
+        self.has_quoted = true;
+    }
+
+    /// What the next part quotes.
+    pub fn next_id(&mut self) -> Option<String> {
+        if self.thread.is_some() {
+            return self.thread.clone();
+        }
+        let may = match self.mode {
+            ReplyToMode::Off => false,
+            ReplyToMode::First => !self.has_quoted,
+            ReplyToMode::All => true,
+        };
+        let id = self.message.clone().filter(|_| may);
+        self.has_quoted |= id.is_some();
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec `messages.md` §8.2.
+    #[test]
+    fn a_mode_says_what_is_quoted() {
+        use ReplyToMode::{All, First, Off};
+        let tag = |id: &str| Some(ReplyTo::Id(id.to_owned()));
+        let rows = [
+            (Off, false, vec![tag("1")], vec![None]),
+            (Off, true, vec![tag("1")], vec![tag("1")]),
+            (First, false, vec![None, tag("1"), tag("1")], vec![None, tag("1"), None]),
+            (All, false, vec![tag("1"), tag("1")], vec![tag("1"), tag("1")]),
+            (All, false, vec![Some(ReplyTo::Current), None], vec![tag("9"), None]),
+        ];
+        for (mode, keeps_tags, given, expect) in rows {
+            let mut filter = ReplyFilter::new(mode, keeps_tags);
+            let quoted: Vec<_> = given
+                .into_iter()
+                .map(|reply_to| {
+                    filter.apply(ReplyPayload { reply_to, ..ReplyPayload::default() }, Some("9")).reply_to
+                })
+                .collect();
+            assert_eq!(quoted, expect, "{mode:?}");
+        }
+        let mut filter = ReplyFilter::new(All, false);
+        let current = ReplyPayload { reply_to: Some(ReplyTo::Current), ..ReplyPayload::default() };
+        assert_eq!(filter.apply(current, None).reply_to, None);
+    }
+
+    #[test]
+    fn a_platform_quotes_once_or_always() {
+        use ReplyToMode::{All, First, Off};
+        let m = || Some("m".to_owned());
+        let t = || Some("t".to_owned());
+        let rows = [
+            (First, None, false, [m(), None, None]),
+            (All, None, false, [m(), m(), m()]),
+            (Off, None, false, [None, None, None]),
+            (Off, t(), false, [t(), t(), t()]),
+            (First, None, true, [None, None, None]),
+        ];
+        for (mode, thread, has_quoted, expect) in rows {
+            let mut planner = ReplyPlanner::new(mode, m(), thread);
+            if has_quoted {
+                planner.mark_quoted();
+            }
+            assert_eq!([planner.next_id(), planner.next_id(), planner.next_id()], expect, "{mode:?}");
+        }
+    }
+}

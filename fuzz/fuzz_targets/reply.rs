@@ -1,0 +1,74 @@
+//! Whatever a model writes, its answer is cut into messages that fit, in every platform's markup; nothing of it is lost, whole or as it arrives.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use openclaw_channels::markdown::render::{SIGNAL, SLACK, WHATSAPP, plain, signal, slack, whatsapp};
+use openclaw_channels::markdown::{TableMode, convert_tables, read};
+use openclaw_channels::telegram::html::{Cut, RENDERED_LIMIT, messages};
+use openclaw_channels::text::discord::{DiscordLimits, chunk_discord};
+use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, Markup, chunk, chunk_lines};
+use openclaw_config::settings::BreakPreference;
+use openclaw_dispatch::reply::{BlockChunker, ChunkSettings, DirectiveStream, Drain};
+
+/// Below it lines of fences have no room, and characters of several units may not fit.
+const SMALLEST: usize = 64;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&[size, flags, mode], text)) = bytes.split_first_chunk() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let newline = mode & 1 == 1;
+    let units = SMALLEST + usize::from(size);
+    let mode = if newline { ChunkMode::Newline } else { ChunkMode::Length };
+    let unit = [LengthUnit::Utf16, LengthUnit::Bytes, LengthUnit::Chars][usize::from(flags) % 3];
+    let limit = Limit::new(units, unit);
+    for markup in [Markup::Plain, Markup::Markdown] {
+        let parts = chunk(text, limit, mode, markup);
+        assert!(parts.iter().all(|part| limit.fits(part)));
+        if markup == Markup::Plain {
+            assert_eq!(bare(&parts.concat()), bare(text));
+        }
+    }
+    assert!(chunk_lines(text, limit).iter().all(|part| limit.fits(part)));
+    let utf16 = Limit::utf16(units);
+    let discord = DiscordLimits { chars: units, lines: 3 + usize::from(flags) };
+    assert!(chunk_discord(text, discord, mode).iter().all(|part| utf16.fits(part)));
+
+    let tables = [TableMode::Off, TableMode::Bullets, TableMode::Code][usize::from(flags / 3) % 3];
+    for words in messages(text, Cut { limit: units, mode, tables }) {
+        let html = words.formatted.unwrap_or_default();
+        assert!(LengthUnit::Utf16.len(&html) <= RENDERED_LIMIT || html.contains("</"));
+    }
+    let _ = slack(&read(text, SLACK.with_tables(tables)), utf16);
+    let _ = whatsapp(&read(text, WHATSAPP.with_tables(tables)), utf16);
+    let styled = read(text, SIGNAL.with_tables(tables));
+    let _ = plain(&styled);
+    assert!(signal(&styled, utf16).iter().all(|message| utf16.fits(&message.text)));
+    let _ = convert_tables(text, tables);
+
+    let prefer = [BreakPreference::Paragraph, BreakPreference::Newline, BreakPreference::Sentence];
+    let settings = ChunkSettings {
+        min: usize::from(flags),
+        max: units,
+        prefer: prefer[usize::from(flags) % 3],
+        by_paragraph: newline,
+    };
+    let mut chunker = BlockChunker::new(settings);
+    let mut directives = DirectiveStream::default();
+    let step = 1 + usize::from(size % 7);
+    let mut blocks = Vec::new();
+    let chars: Vec<char> = text.chars().collect();
+    for piece in chars.chunks(step) {
+        chunker.append(&piece.iter().collect::<String>());
+        blocks.extend(chunker.drain(Drain::Ready));
+    }
+    blocks.extend(chunker.drain(Drain::All));
+    assert!(chunker.is_empty() && blocks.iter().all(|block| utf16.fits(&block.text)));
+    for block in blocks {
+        let _ = directives.push(&block.text);
+    }
+    let _ = directives.finish();
+});
+
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
