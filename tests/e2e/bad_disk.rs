@@ -80,34 +80,45 @@ async fn a_full_disk_refuses_messages_and_takes_them_when_there_is_space_again()
 }
 
 #[tokio::test]
-async fn a_disk_that_fills_up_during_a_run_ends_it_with_an_error() {
-    let gate = Gate::new();
-    let long = "x".repeat(LONG);
-    let first = Reply::text(&long).after(Step::Wait(gate.clone()));
-    let model = ModelServer::queue([first, Reply::text("well again")]).await;
-    let Some(mut small) = small(&model).await else { return };
-    let gateway = &mut small.gateway;
-    let mut client = gateway.client().await.unwrap();
-    send(&mut client, "main", "first", "run-1").await;
-    model.arrived(1).await;
-    fill(&gateway.state_dir());
-    gate.open();
-    let ended = end(&mut client, "run-1").await;
-    assert_eq!(ended["state"], "error", "{ended}");
-    let text = ended["errorMessage"].as_str().unwrap();
-    assert!(text.contains("No space left on device"), "{text}");
-
-    free(&gateway.state_dir());
-    assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
-    gateway.crash_and_restart().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    for (run, status) in [("run-1", "error"), ("run-2", "ok")] {
-        let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
-        assert_eq!(wait["status"], status, "{run}: {wait}");
+async fn what_a_run_says_on_a_full_disk_waits_for_space_also_through_a_crash() {
+    for crashes in [false, true] {
+        let gate = Gate::new();
+        let long = "x".repeat(LONG);
+        let first = || Reply::text(&long).after(Step::Wait(gate.clone()));
+        // After a crash it is asked again.
+        let answers = if crashes { vec![first(), first()] } else { vec![first()] };
+        let model = ModelServer::queue(answers.into_iter().chain([Reply::text("well again")])).await;
+        let Some(mut small) = small(&model).await else { return };
+        let gateway = &mut small.gateway;
+        let mut client = gateway.client().await.unwrap();
+        send(&mut client, "main", "first", "run-1").await;
+        model.arrived(1).await;
+        fill(&gateway.state_dir());
+        gate.open();
+        gateway.logged("the disk is full: the run waits until there is space").await.unwrap();
+        let wait = json!({"runId": "run-1", "timeoutMs": 0});
+        assert_eq!(
+            client.request("agent.wait", wait).await.unwrap()["status"],
+            "timeout",
+            "nobody is told of an end"
+        );
+        if crashes {
+            gateway.kill().await.unwrap();
+        }
+        free(&gateway.state_dir());
+        if crashes {
+            gateway.start().await.unwrap();
+            client = gateway.client().await.unwrap();
+        }
+        let wait = client.request("agent.wait", json!({"runId": "run-1"})).await.unwrap();
+        assert_eq!(wait["status"], "ok", "{wait}");
+        assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
+        let entries = well_formed(&transcript_path(gateway, "main").await);
+        let answer = format!("assistant: {long} (stop)");
+        let expected = ["user: first", &answer, "user: second", "assistant: well again (stop)"];
+        assert_eq!(told(&entries), expected);
+        assert_eq!(model.requests().len(), if crashes { 3 } else { 2 });
     }
-    let entries = well_formed(&transcript_path(gateway, "main").await);
-    assert_eq!(told(&entries), ["user: first", "user: second", "assistant: well again (stop)"]);
-    assert_eq!(model.requests().len(), 2);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMess
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
 
+use super::obstacle::{self, Obstacle};
 use super::{RunControl, inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
@@ -171,6 +172,22 @@ impl RunBranch {
         Ok(())
     }
 
+    /// Waits, where a write was refused for want of space, until it is time to try again; `false` where waiting does not help. What a
+    /// run has said is not given up for that: nobody is told of an end that the transcript does not show.
+    async fn has_space_again(&self, refused: &TranscriptError) -> bool {
+        let Some(Obstacle::DiskFull(why)) = Obstacle::behind(refused) else { return false };
+        if self.control.blocked.is_first() {
+            let transcript = self.transcript.transcript();
+            tracing::warn!(%transcript, why, "the disk is full: the run waits until there is space");
+        }
+        let _waiting = self.control.blocked.begin();
+        tokio::select! { biased;
+            // The next write says so.
+            () = self.kill.cancelled() => true,
+            () = tokio::time::sleep(obstacle::PAUSE) => true,
+        }
+    }
+
     /// An answer that the message's deadline cut off says so.
     fn explained(&self, message: &Message) -> Message {
         let mut message = message.clone();
@@ -214,7 +231,14 @@ impl openclaw_agent::Transcript for RunBranch {
     }
 
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()> {
-        Box::pin(self.write(message, id))
+        Box::pin(async move {
+            while let Err(error) = self.write(message, id).await {
+                if !self.has_space_again(&error).await {
+                    return Err(error);
+                }
+            }
+            Ok(())
+        })
     }
 
     fn view(&mut self) -> Written<'_, View> {
@@ -225,10 +249,19 @@ impl openclaw_agent::Transcript for RunBranch {
     }
 
     fn compact(&mut self, compaction: Compaction) -> Written<'_, ()> {
-        Box::pin(async {
-            self.check_alive()?;
-            let compacted = self.transcript.compact(compaction).await;
-            let mut context = compacted.map_err(|error| self.error(io::Error::other(error)))?;
+        Box::pin(async move {
+            let mut context = loop {
+                self.check_alive()?;
+                match self.transcript.compact(compaction.clone()).await {
+                    Ok(context) => break context,
+                    Err(error) => {
+                        let error = self.error(io::Error::other(error));
+                        if !self.has_space_again(&error).await {
+                            return Err(error);
+                        }
+                    }
+                }
+            };
             inject::without_preface(&mut context.messages);
             self.context = Arc::new(context.messages);
             Ok(())

@@ -15,7 +15,7 @@ use crate::inbox::{Queued, Row};
 use crate::journal::JournalError;
 
 /// How long after one try on a full disk comes the next.
-const PAUSE: Duration = Duration::from_secs(2);
+pub(super) const PAUSE: Duration = Duration::from_secs(2);
 
 /// How long a message could not begin.
 #[derive(Debug, Default)]
