@@ -168,7 +168,9 @@ fn check_reading(category: &str) {
         for (id, channel) in
             vector.pointer("/input/config/channels").and_then(Value::as_object).into_iter().flatten()
         {
-            if let (Some(accounts), Some(shown)) = (channel.get("accounts"), shown["channels"].get_mut(id)) {
+            if let (Some(accounts), Some(shown)) =
+                (channel.get("accounts"), shown.pointer_mut(&format!("/channels/{id}")))
+            {
                 shown["accounts"] = accounts.clone();
             }
         }
