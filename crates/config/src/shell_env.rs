@@ -165,10 +165,11 @@ mod tests {
 
     #[test]
     fn a_shell_that_fails_or_hangs_changes_nothing() {
+        let on = json!({"env": {"shellEnv": {"enabled": true}}});
+        assert_eq!(imported("exit 3", &[], &on), (vec![], 1));
+        assert_eq!(imported(PRINTS, &[("SHELL", "/nowhere/sh")], &on).0, vec![]);
+        // On a busy machine it is given up before it has begun.
         let soon = json!({"env": {"shellEnv": {"enabled": true, "timeoutMs": 50}}});
-        assert_eq!(imported("exit 3", &[], &soon), (vec![], 1));
-        assert_eq!(imported("exec sleep 60", &[], &soon), (vec![], 1));
-        let gone = json!({"env": {"shellEnv": {"enabled": true}}});
-        assert_eq!(imported(PRINTS, &[("SHELL", "/nowhere/sh")], &gone).0, vec![]);
+        assert_eq!(imported("exec sleep 60", &[], &soon).0, vec![]);
     }
 }
