@@ -41,6 +41,12 @@ pub trait Channel: Send + Sync + 'static {
     /// Why it can't be: switched off, without credentials.
     fn account(&self, config: &Config, id: &str) -> Result<Arc<dyn Account>, Unusable>;
 
+    /// Where the credentials of an account come from: `config`, `tokenFile`, `env`, `none`.
+    fn credential_source(&self, config: &Config, id: &str) -> &'static str;
+
+    /// The keys of an account's section that hold them.
+    fn credential_keys(&self) -> &'static [&'static str];
+
     /// Reads a target that a person, a model or a file wrote, such as `telegram:-100123:topic:42`.
     ///
     /// # Errors

@@ -5,11 +5,13 @@
 //!
 //! [`registry`] is the table of channels that exist.
 
+pub mod access;
 mod address;
 mod channel;
 mod inbound;
 pub mod markdown;
 mod outbound;
+pub mod platforms;
 pub mod registry;
 mod status;
 pub mod telegram;
@@ -25,5 +27,6 @@ pub use inbound::{
     MediaRef, Mentions, Quoted, Sender,
 };
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
+pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use status::{AccountStatus, StatusReport};

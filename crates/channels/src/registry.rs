@@ -7,6 +7,10 @@ pub struct ChannelInfo {
     pub id: &'static str,
     /// Name for people.
     pub label: &'static str,
+    /// Longer name.
+    pub detail_label: &'static str,
+    /// Symbol that clients show.
+    pub system_image: &'static str,
     /// Other spellings of the id.
     pub aliases: &'static [&'static str],
     /// Whether messages can be sent to it; `webchat` lives on gateway connections only.
@@ -19,6 +23,8 @@ pub struct ChannelInfo {
 pub const TELEGRAM: ChannelInfo = ChannelInfo {
     id: "telegram",
     label: "Telegram",
+    detail_label: "Telegram Bot",
+    system_image: "paperplane",
     aliases: &[],
     deliverable: true,
     credentials: &["TELEGRAM_BOT_TOKEN"],
@@ -27,10 +33,20 @@ pub const TELEGRAM: ChannelInfo = ChannelInfo {
 /// Every channel, core order first.
 pub const CHANNELS: &[ChannelInfo] = &[
     TELEGRAM,
-    ChannelInfo { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true, credentials: &[] },
+    ChannelInfo {
+        id: "whatsapp",
+        label: "WhatsApp",
+        detail_label: "WhatsApp Web",
+        system_image: "message",
+        aliases: &[],
+        deliverable: true,
+        credentials: &[],
+    },
     ChannelInfo {
         id: "discord",
         label: "Discord",
+        detail_label: "Discord Bot",
+        system_image: "bubble.left.and.bubble.right",
         aliases: &[],
         deliverable: true,
         credentials: &["DISCORD_BOT_TOKEN"],
@@ -38,6 +54,8 @@ pub const CHANNELS: &[ChannelInfo] = &[
     ChannelInfo {
         id: "googlechat",
         label: "Google Chat",
+        detail_label: "Google Chat",
+        system_image: "message.badge",
         aliases: &["google-chat", "gchat"],
         deliverable: true,
         credentials: &["GOOGLE_CHAT_SERVICE_ACCOUNT"],
@@ -45,19 +63,39 @@ pub const CHANNELS: &[ChannelInfo] = &[
     ChannelInfo {
         id: "slack",
         label: "Slack",
+        detail_label: "Slack Bot",
+        system_image: "number",
         aliases: &[],
         deliverable: true,
         credentials: &["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_USER_TOKEN"],
     },
-    ChannelInfo { id: "signal", label: "Signal", aliases: &[], deliverable: true, credentials: &[] },
+    ChannelInfo {
+        id: "signal",
+        label: "Signal",
+        detail_label: "Signal REST",
+        system_image: "antenna.radiowaves.left.and.right",
+        aliases: &[],
+        deliverable: true,
+        credentials: &[],
+    },
     ChannelInfo {
         id: "imessage",
         label: "iMessage",
+        detail_label: "iMessage",
+        system_image: "message.fill",
         aliases: &["imsg"],
         deliverable: true,
         credentials: &[],
     },
-    ChannelInfo { id: WEBCHAT, label: "WebChat", aliases: &[], deliverable: false, credentials: &[] },
+    ChannelInfo {
+        id: WEBCHAT,
+        label: "WebChat",
+        detail_label: "WebChat",
+        system_image: "globe",
+        aliases: &[],
+        deliverable: false,
+        credentials: &[],
+    },
 ];
 
 /// The channel of gateway clients.

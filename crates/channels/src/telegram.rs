@@ -90,6 +90,14 @@ impl Channel for Telegram {
         account::open(config, id)
     }
 
+    fn credential_source(&self, config: &Config, id: &str) -> &'static str {
+        BotToken::find(config, id).map_or("none", |token| token.source().as_str())
+    }
+
+    fn credential_keys(&self) -> &'static [&'static str] {
+        &["botToken", "tokenFile"]
+    }
+
     fn target(&self, written: &str) -> Result<Target, TargetError> {
         target::read(written)
     }

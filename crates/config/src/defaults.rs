@@ -73,15 +73,22 @@ pub(crate) fn overridden(document: &Value) -> Option<String> {
 }
 
 /// Sections of channels and `commands` carry the schema's defaults; plugins keep their own. Accounts of channels have none: a default
-/// of theirs would hide what is set for the whole channel (spec `channels.md` §1.3).
+/// of theirs would hide what is set for the whole channel (spec `channels.md` §1.3). So would the schema's group policy hide the one that is
+/// set for all channels.
 fn fill_schema_defaults(config: &mut Value) {
     const FILLED: [&str; 2] = ["commands", "channels"];
     let Value::Object(root) = config else { return };
     root.entry("commands").or_insert_with(|| json!({}));
+    let for_all = root.get("channels").and_then(|channels| channels.pointer("/defaults/groupPolicy"));
+    let is_policy_set = for_all.is_some();
     let mut schema = accepted(|section| FILLED.contains(&section) && root.contains_key(section));
     let channels = schema.pointer_mut("/properties/channels/properties").and_then(Value::as_object_mut);
     for (_, channel) in channels.into_iter().flatten() {
-        channel.get_mut("properties").and_then(Value::as_object_mut).map(|keys| keys.remove("accounts"));
+        let Some(keys) = channel.get_mut("properties").and_then(Value::as_object_mut) else { continue };
+        keys.remove("accounts");
+        if is_policy_set {
+            keys.remove("groupPolicy");
+        }
     }
     for key in FILLED {
         if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}")))

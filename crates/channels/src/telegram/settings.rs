@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use openclaw_config::Config;
 use openclaw_config::settings::Secret;
 use openclaw_sessions::key::normalize_account_id;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::access::{DmPolicy, Entry, Group, GroupPolicy};
 use crate::markdown::TableMode;
 use crate::text::ChunkMode;
 
@@ -98,20 +99,6 @@ pub struct AccountSettings {
     pub response_prefix: Option<String>,
 }
 
-/// An id in a list: people write numbers and texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry(pub String);
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) => Ok(Self(text)),
-            Value::Number(number) => Ok(Self(number.to_string())),
-            _ => Err(serde::de::Error::custom("an id is a text or a number")),
-        }
-    }
-}
-
 /// `customCommands[]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CustomCommand {
@@ -119,67 +106,6 @@ pub struct CustomCommand {
     pub command: String,
     /// What it does.
     pub description: String,
-}
-
-/// `dmPolicy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DmPolicy {
-    /// Strangers are given a code.
-    #[default]
-    Pairing,
-    /// Only who is listed.
-    Allowlist,
-    /// Everybody.
-    Open,
-    /// Nobody.
-    Disabled,
-}
-
-/// `groupPolicy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GroupPolicy {
-    /// Only who is listed.
-    #[default]
-    Allowlist,
-    /// Everybody.
-    Open,
-    /// Nobody.
-    Disabled,
-}
-
-/// `groups.<id>`.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Group {
-    /// What the group, and each of its topics, can say.
-    #[serde(flatten)]
-    pub rules: GroupRules,
-    /// Tools in the group.
-    pub tools: Option<Value>,
-    /// Tools by sender.
-    pub tools_by_sender: Option<Value>,
-    /// Topics by id; `*` is any other.
-    pub topics: BTreeMap<String, GroupRules>,
-}
-
-/// What a group, or a topic, can say.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct GroupRules {
-    /// Whether it is answered at all.
-    pub enabled: Option<bool>,
-    /// Whether messages must mention the bot.
-    pub require_mention: Option<bool>,
-    /// Who is heard.
-    pub group_policy: Option<GroupPolicy>,
-    /// Who, by id.
-    pub allow_from: Option<Vec<Entry>>,
-    /// Skills.
-    pub skills: Option<Vec<String>>,
-    /// What the agent is told here.
-    pub system_prompt: Option<String>,
 }
 
 /// `replyToMode`.

@@ -1,0 +1,15 @@
+//! Who is heard (spec `channels.md` §2), for every platform alike: private chats and groups by their policies and lists, commands by who
+//! gives them, groups by who is spoken to. All of it fails closed: a list that is empty or can't be read lets nobody in.
+//!
+//! [`settings`] is what the configuration says, [`pairing`] who was let in by a code, [`rules`] decides, [`mention`] finds the agent's name in
+//! a text.
+
+pub mod mention;
+pub mod pairing;
+pub mod rules;
+pub mod settings;
+
+pub use mention::Mentioned;
+pub use pairing::{PairingRequest, PairingStore, Requested};
+pub use rules::{Admission, Gate, Group as GroupView, Speaker};
+pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules};

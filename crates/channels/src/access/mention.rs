@@ -1,0 +1,91 @@
+//! Whether a text names the agent (spec `channels.md` §2.6, `messages.md` §2.1).
+
+use regex::{Regex, RegexBuilder};
+
+/// The ways in which an agent is named.
+#[derive(Debug, Clone, Default)]
+pub struct Mentioned {
+    patterns: Vec<Regex>,
+}
+
+/// Characters of a pattern that is built from a name.
+const LONGEST_PATTERN: usize = 10_000;
+
+impl Mentioned {
+    /// By these regular expressions; those that are none are left out and given back, to be warned of.
+    pub fn by(patterns: &[String]) -> (Self, Vec<String>) {
+        let mut wrong = Vec::new();
+        let mut found = Vec::new();
+        for written in patterns {
+            // `"\b"` in JSON is a backspace; a word boundary is meant.
+            let repaired = written.replace('\u{8}', "\\b");
+            let built =
+                RegexBuilder::new(&repaired).case_insensitive(true).size_limit(LONGEST_PATTERN * 100).build();
+            match built {
+                Ok(pattern) => found.push(pattern),
+                Err(_) => wrong.push(written.clone()),
+            }
+        }
+        (Self { patterns: found }, wrong)
+    }
+
+    /// By the name and the emoji of an agent.
+    pub fn by_identity(name: Option<&str>, emoji: Option<&str>) -> Self {
+        let name = name.map(|name| {
+            let words: Vec<String> = name.split_whitespace().map(regex::escape).collect();
+            words.join(r"\s+")
+        });
+        let name = name.filter(|name| !name.is_empty()).map(|name| format!(r"\b@?{name}\b"));
+        let emoji = emoji.map(str::trim).filter(|emoji| !emoji.is_empty()).map(regex::escape);
+        let patterns: Vec<String> = name.into_iter().chain(emoji).collect();
+        Self::by(&patterns).0
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Whether a text has one of them.
+    pub fn is_in(&self, text: &str) -> bool {
+        let text = cleaned(text);
+        self.patterns.iter().any(|pattern| pattern.is_match(&text))
+    }
+
+    /// The text with blanks in their place, runs of blanks as one.
+    pub fn without(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for pattern in &self.patterns {
+            out = pattern.replace_all(&out, " ").into_owned();
+        }
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Without the characters that nobody sees, in lower case.
+fn cleaned(text: &str) -> String {
+    let is_unseen =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    text.chars().filter(|c| !is_unseen(*c)).collect::<String>().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vectors of spec `messages.md` §2.1.
+    #[test]
+    fn an_agent_is_named_by_patterns_or_by_its_identity() {
+        let (by_pattern, wrong) = Mentioned::by(&["\\bopenclaw\\b".to_owned(), "(".to_owned()]);
+        assert_eq!(wrong, ["("]);
+        for (text, expect) in [("open\u{200b}claw hi", true), ("OPENCLAW!", true), ("openclawd", false)] {
+            assert_eq!(by_pattern.is_in(text), expect, "{text}");
+        }
+        let repaired = Mentioned::by(&["\u{8}bot\u{8}".to_owned()]).0;
+        assert!(repaired.is_in("the BOT.") && !repaired.is_in("robot"));
+        let by_name = Mentioned::by_identity(Some("Clawd Bot"), Some("🦞"));
+        assert!(by_name.is_in("@clawd   bot yo") && by_name.is_in("hey 🦞") && !by_name.is_in("clawd yo"));
+        assert!(Mentioned::by_identity(None, Some(" ")).is_empty());
+        assert_eq!(by_name.without("hey @Clawd bot  /status"), "hey @ /status");
+    }
+}

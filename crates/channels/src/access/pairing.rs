@@ -1,0 +1,387 @@
+//! Who was let in by a code (spec `channels.md` §2.2): `<channel>-pairing.json` and `<channel>-allowFrom.json` in the directory of
+//! credentials, as OpenClaw has them; those of an account besides `default` have its name in theirs. All of it blocks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use openclaw_config::private_file::{self, Durability};
+use openclaw_sessions::time::{iso, now_ms, parse_iso};
+use rand::Rng as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Channel;
+
+/// Characters of a code: none that looks like another.
+const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const CODE_LENGTH: usize = 8;
+/// Tries to find a code that nobody has.
+const CODE_TRIES: usize = 500;
+/// How long a request waits.
+const TTL_MS: i64 = 60 * 60 * 1000;
+/// Requests of an account that wait.
+const MAX_PENDING: usize = 3;
+/// How a lock is waited for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+const LOCK_LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A lock of that age was left behind.
+const LOCK_STALE: Duration = Duration::from_secs(30);
+/// Account whose files have no account in their name.
+const DEFAULT_ACCOUNT: &str = "default";
+
+/// Somebody who waits to be let in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairingRequest {
+    /// The platform's id of the person.
+    pub id: String,
+    /// What they were told.
+    pub code: String,
+    /// ISO 8601.
+    pub created_at: String,
+    /// ISO 8601.
+    pub last_seen_at: String,
+    /// What is known of the person, such as `username`; texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    /// It is new: the person is told this code.
+    New(String),
+    /// The person was told this code before.
+    Known(String),
+    /// Too many wait: nobody is told anything.
+    Full,
+}
+
+/// The files of one account.
+#[derive(Debug, Clone)]
+pub struct PairingStore {
+    requests: PathBuf,
+    allowed: PathBuf,
+    /// Where an account's list is not there: what OpenClaw, which has one for all accounts, let in.
+    shared: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Requests {
+    version: u32,
+    #[serde(default)]
+    requests: Vec<PairingRequest>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Allowed {
+    version: u32,
+    #[serde(default)]
+    allow_from: Vec<String>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+impl PairingStore {
+    /// The store of an account of a channel, in the directory of credentials.
+    pub fn new(credentials: &Path, channel: &str, account: &str) -> Self {
+        let channel = file_part(channel);
+        let name = match file_part(account) {
+            account if account == DEFAULT_ACCOUNT || account.is_empty() => channel.clone(),
+            account => format!("{channel}-{account}"),
+        };
+        let allowed = credentials.join(format!("{name}-allowFrom.json"));
+        let shared = credentials.join(format!("{channel}-allowFrom.json"));
+        let shared = (shared != allowed).then_some(shared);
+        Self { requests: credentials.join(format!("{name}-pairing.json")), allowed, shared }
+    }
+
+    /// Who was let in, as written.
+    ///
+    /// # Errors
+    /// When a file is there and can't be read: then nobody of it is let in.
+    pub fn allowed(&self) -> io::Result<Vec<String>> {
+        if let Some(own) = read::<Allowed>(&self.allowed)? {
+            return Ok(own.allow_from);
+        }
+        let shared = self.shared.as_deref().map(read::<Allowed>).transpose()?.flatten();
+        Ok(shared.unwrap_or_default().allow_from)
+    }
+
+    /// Notes that somebody asks to be let in.
+    ///
+    /// # Errors
+    /// When the file can't be read, locked or written: nothing was noted.
+    pub fn request(&self, id: &str, meta: Map<String, Value>) -> io::Result<Requested> {
+        self.request_at(id, meta, now_ms())
+    }
+
+    fn request_at(&self, id: &str, meta: Map<String, Value>, now: i64) -> io::Result<Requested> {
+        let _lock = Lock::acquire(&self.requests)?;
+        let mut file = read::<Requests>(&self.requests)?.unwrap_or_default();
+        prune(&mut file.requests, now);
+        let meta = tidy(meta);
+        let requested = if let Some(known) = file.requests.iter_mut().find(|request| request.id == id) {
+            known.last_seen_at = iso(now);
+            known.meta = meta.or(known.meta.take());
+            Requested::Known(known.code.clone())
+        } else if file.requests.len() >= MAX_PENDING {
+            Requested::Full
+        } else {
+            let code = code(&file.requests).ok_or_else(|| io::Error::other("no code is free"))?;
+            let at = iso(now);
+            file.requests.push(PairingRequest {
+                id: id.to_owned(),
+                code: code.clone(),
+                created_at: at.clone(),
+                last_seen_at: at,
+                meta,
+            });
+            Requested::New(code)
+        };
+        write(&self.requests, &Requests { version: 1, ..file })?;
+        Ok(requested)
+    }
+
+    /// Who waits, in the order in which they came.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn pending(&self) -> io::Result<Vec<PairingRequest>> {
+        let mut requests = read::<Requests>(&self.requests)?.unwrap_or_default().requests;
+        prune(&mut requests, now_ms());
+        requests.sort_by(|a, b| a.created_at.cmp(&b.created_at));
+        Ok(requests)
+    }
+
+    /// Lets in who was told a code. `None`: nobody was, or it is too long ago.
+    ///
+    /// # Errors
+    /// When a file can't be read, locked or written. Who was let in may be asked to be let in again then.
+    pub fn approve(&self, channel: &dyn Channel, code: &str) -> io::Result<Option<PairingRequest>> {
+        self.approve_at(channel, code, now_ms())
+    }
+
+    fn approve_at(&self, channel: &dyn Channel, code: &str, now: i64) -> io::Result<Option<PairingRequest>> {
+        let code = code.trim().to_uppercase();
+        let _lock = Lock::acquire(&self.requests)?;
+        let mut file = read::<Requests>(&self.requests)?.unwrap_or_default();
+        prune(&mut file.requests, now);
+        let Some(at) = file.requests.iter().position(|request| request.code == code) else { return Ok(None) };
+        let approved = file.requests.remove(at);
+        // First the list: a crash in between leaves a request of somebody who is in already.
+        self.allow(channel, &approved.id)?;
+        write(&self.requests, &Requests { version: 1, ..file })?;
+        Ok(Some(approved))
+    }
+
+    /// Lets somebody in. `false`: they were in.
+    ///
+    /// # Errors
+    /// As [`Self::approve`].
+    pub fn allow(&self, channel: &dyn Channel, id: &str) -> io::Result<bool> {
+        let Some(entry) = channel.allow_entry(id).filter(|entry| entry != "*") else { return Ok(false) };
+        self.edit(|list| {
+            let is_new = !list.contains(&entry);
+            if is_new {
+                list.push(entry);
+            }
+            is_new
+        })
+    }
+
+    /// Lets somebody in no more. `false`: they were not.
+    ///
+    /// # Errors
+    /// As [`Self::approve`].
+    pub fn forget(&self, channel: &dyn Channel, id: &str) -> io::Result<bool> {
+        let Some(entry) = channel.allow_entry(id) else { return Ok(false) };
+        self.edit(|list| {
+            let before = list.len();
+            list.retain(|known| channel.allow_entry(known).as_ref() != Some(&entry));
+            list.len() < before
+        })
+    }
+
+    /// Changes the list of an account, which begins as the one of all.
+    fn edit(&self, change: impl FnOnce(&mut Vec<String>) -> bool) -> io::Result<bool> {
+        let _lock = Lock::acquire(&self.allowed)?;
+        let mut file = read::<Allowed>(&self.allowed)?.unwrap_or_default();
+        if file.version == 0 {
+            file.allow_from = self.allowed()?;
+        }
+        let is_changed = change(&mut file.allow_from);
+        if is_changed {
+            write(&self.allowed, &Allowed { version: 1, ..file })?;
+        }
+        Ok(is_changed)
+    }
+}
+
+/// A lock as OpenClaw makes it: a directory beside the file.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn acquire(file: &Path) -> io::Result<Self> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        if let Some(parent) = path.parent() {
+            private_file::make_dir(parent)?;
+        }
+        let mut pause = LOCK_PAUSE;
+        for _ in 0..LOCK_TRIES {
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+            let age = fs::metadata(&path).and_then(|facts| facts.modified());
+            let age = age.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            if age.is_some_and(|age| age > LOCK_STALE) {
+                // Somebody else may be first.
+                let _ = fs::remove_dir(&path);
+                continue;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOCK_LONGEST_PAUSE);
+        }
+        Err(io::Error::other(format!("{} is locked by another program", file.display())))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Left behind, it counts for half a minute.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// `None`: there is no such file.
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Option<T>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let told = |error: serde_json::Error| io::Error::other(format!("{}: {error}", path.display()));
+    serde_json::from_str(&text).map(Some).map_err(told)
+}
+
+fn write<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(content)? + "\n";
+    private_file::replace(path, text.as_bytes(), Durability::Synced)
+}
+
+/// Without what is too old, and of too many without those that were seen longest ago.
+fn prune(requests: &mut Vec<PairingRequest>, now: i64) {
+    requests.retain(|request| parse_iso(&request.created_at).is_some_and(|at| now - at <= TTL_MS));
+    if requests.len() > MAX_PENDING {
+        requests.sort_by(|a, b| b.last_seen_at.cmp(&a.last_seen_at));
+        requests.truncate(MAX_PENDING);
+    }
+}
+
+fn tidy(meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    let texts = meta.into_iter().filter_map(|(key, value)| {
+        let text = value.as_str()?.trim().to_owned();
+        (!text.is_empty()).then(|| (key, Value::String(text)))
+    });
+    let tidy: Map<String, Value> = texts.collect();
+    (!tidy.is_empty()).then_some(tidy)
+}
+
+fn code(taken: &[PairingRequest]) -> Option<String> {
+    let mut random = rand::rng();
+    let mut draw = || {
+        let letters = (0..CODE_LENGTH).filter_map(|_| ALPHABET.get(random.random_range(0..ALPHABET.len())));
+        letters.map(|letter| char::from(*letter)).collect::<String>()
+    };
+    (0..CODE_TRIES).map(|_| draw()).find(|code| taken.iter().all(|request| request.code != *code))
+}
+
+fn file_part(name: &str) -> String {
+    let lower = name.trim().to_lowercase();
+    let plain = lower.replace(['\\', '/', ':', '*', '?', '"', '<', '>', '|'], "_");
+    plain.replace("..", "_")
+}
+
+/// What somebody is told who has to be let in first (spec `channels.md` §2.2).
+pub fn reply(channel: &str, id_line: &str, code: &str) -> String {
+    format!(
+        "OpenClaw: access not configured.\n\n{id_line}\n\nPairing code: {code}\n\n\
+         Ask the bot owner to approve with:\nopenclaw pairing approve {channel} <code>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::telegram::Telegram;
+
+    const MINUTE: i64 = 60_000;
+
+    /// The table of spec `channels.md` §2.2.
+    #[test]
+    fn a_code_is_given_once_and_lets_one_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = PairingStore::new(dir.path(), "telegram", "default");
+        let start = now_ms();
+        let ask = |id: &str, minute: i64| store.request_at(id, Map::new(), start + minute * MINUTE).unwrap();
+        let Requested::New(first) = ask("1", 0) else { panic!("it is new") };
+        assert_eq!(ask("1", 10), Requested::Known(first.clone()));
+        assert_eq!(store.pending().unwrap()[0].last_seen_at, iso(start + 10 * MINUTE));
+        assert!(matches!(ask("2", 10), Requested::New(_)) && matches!(ask("3", 10), Requested::New(_)));
+        assert_eq!(ask("4", 10), Requested::Full);
+        let approved =
+            store.approve_at(&Telegram, &format!(" {} ", first.to_lowercase()), start + 30 * MINUTE);
+        assert_eq!(approved.unwrap().unwrap().id, "1");
+        assert_eq!(store.allowed().unwrap(), ["1"]);
+        assert_eq!(store.approve_at(&Telegram, &first, start + 30 * MINUTE).unwrap(), None);
+        assert!(matches!(ask("1", 61), Requested::New(code) if code != first), "an old one is forgotten");
+        assert!(store.forget(&Telegram, "tg:1").unwrap() && store.allowed().unwrap().is_empty());
+    }
+
+    #[test]
+    fn files_are_those_of_openclaw_and_accounts_have_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("telegram-allowFrom.json"), r#"{"version":1,"allowFrom":["7"],"x":1}"#)
+            .unwrap();
+        let (main, work) = (
+            PairingStore::new(dir.path(), "telegram", "default"),
+            PairingStore::new(dir.path(), "telegram", "work"),
+        );
+        assert_eq!(
+            (main.allowed().unwrap(), work.allowed().unwrap()),
+            (vec!["7".to_owned()], vec!["7".to_owned()])
+        );
+        assert!(work.allow(&Telegram, "telegram:8").unwrap() && !work.allow(&Telegram, "*").unwrap());
+        assert_eq!(
+            (main.allowed().unwrap(), work.allowed().unwrap()),
+            (vec!["7".to_owned()], vec!["7".to_owned(), "8".to_owned()])
+        );
+        main.allow(&Telegram, "9").unwrap();
+        let kept: Value =
+            serde_json::from_slice(&fs::read(dir.path().join("telegram-allowFrom.json")).unwrap()).unwrap();
+        assert_eq!(kept, json!({"version": 1, "allowFrom": ["7", "9"], "x": 1}));
+        fs::write(dir.path().join("telegram-allowFrom.json"), "{oops").unwrap();
+        assert!(main.allowed().is_err(), "a torn file lets nobody in");
+    }
+
+    #[test]
+    fn the_reply_says_what_to_do() {
+        assert_eq!(
+            reply("telegram", "Your Telegram user id: 7", "ABCD2345"),
+            "OpenClaw: access not configured.\n\nYour Telegram user id: 7\n\nPairing code: ABCD2345\n\n\
+             Ask the bot owner to approve with:\nopenclaw pairing approve telegram <code>"
+        );
+    }
+}

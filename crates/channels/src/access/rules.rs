@@ -1,0 +1,364 @@
+//! Decides whether somebody is heard, and what they may say (spec `channels.md` §2.1, §2.4-2.6).
+
+use super::settings::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules};
+use crate::{Address, Channel, Conversation, ConversationKind, Sender};
+
+/// Who says something where.
+#[derive(Clone, Copy)]
+pub struct Speaker<'a> {
+    /// The platform.
+    pub channel: &'a dyn Channel,
+    /// What its section says of the account.
+    pub settings: &'a AccessSettings,
+    /// Who was let in by a code, as written.
+    pub paired: &'a [String],
+    /// Where.
+    pub address: &'a Address,
+    /// What kind of conversation that is.
+    pub conversation: &'a Conversation,
+    /// Who.
+    pub sender: &'a Sender,
+}
+
+/// Whether somebody is heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gate {
+    /// They are.
+    Heard(Admission),
+    /// They are not, and are told how they can be.
+    Pairing,
+    /// They are not; the reason is for logs and traces.
+    Unheard(&'static str),
+}
+
+/// Somebody who is heard.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Admission {
+    /// Whether a list names them, or their pairing: an open door alone gives no commands.
+    pub is_listed: bool,
+    /// Whether a list was there to name them.
+    pub has_list: bool,
+    /// The group, where it is one.
+    pub group: Option<Group>,
+}
+
+/// What is set for a group and a topic of it, topic first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Group {
+    /// Whether messages must speak to the account.
+    pub requires_mention: bool,
+    /// What the agent is told here: the group's words, then the topic's.
+    pub system_prompt: Option<String>,
+    /// The skills that are offered here; all where absent.
+    pub skills: Option<Vec<String>>,
+}
+
+/// Reason codes of messages that nobody answers.
+pub mod reasons {
+    /// The policy of private chats.
+    pub const DM_POLICY: &str = "dm-policy";
+    /// The policy of groups.
+    pub const GROUP_POLICY: &str = "group-policy";
+    /// Nobody spoke to the account.
+    pub const NO_MENTION: &str = "no-mention";
+    /// A command of somebody who may give none.
+    pub const COMMAND_UNAUTHORISED: &str = "command-unauthorised";
+    /// It was said by a program, or by the account itself.
+    pub const BOT: &str = "bot";
+}
+
+impl Speaker<'_> {
+    /// Decides.
+    pub fn gate(&self) -> Gate {
+        if self.sender.is_self || self.sender.is_bot {
+            return Gate::Unheard(reasons::BOT);
+        }
+        match self.conversation.kind {
+            ConversationKind::Direct => self.direct(),
+            ConversationKind::Group | ConversationKind::Channel => self.group(),
+        }
+    }
+
+    fn direct(&self) -> Gate {
+        let list = self.private_list();
+        let is_listed = self.names(&list);
+        let anyone = list.iter().any(|entry| entry == "*");
+        let heard = Gate::Heard(Admission {
+            is_listed: is_listed || anyone,
+            has_list: !list.is_empty(),
+            group: None,
+        });
+        match self.settings.dm_policy {
+            DmPolicy::Disabled => Gate::Unheard(reasons::DM_POLICY),
+            DmPolicy::Open => heard,
+            DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard,
+            DmPolicy::Allowlist => Gate::Unheard(reasons::DM_POLICY),
+            DmPolicy::Pairing => Gate::Pairing,
+        }
+    }
+
+    fn group(&self) -> Gate {
+        let groups = &self.settings.groups;
+        let Some(group) = groups.get(&self.address.target).or_else(|| groups.get("*")) else {
+            if !groups.is_empty() {
+                return Gate::Unheard(reasons::GROUP_POLICY);
+            }
+            return self.in_group(&[]);
+        };
+        let topic = self.address.thread.as_ref().filter(|_| self.conversation.is_forum);
+        let topic = topic.and_then(|topic| group.topics.get(topic).or_else(|| group.topics.get("*")));
+        // What stands first counts.
+        let rules: Vec<&GroupRules> = topic.into_iter().chain([&group.rules]).collect();
+        self.in_group(&rules)
+    }
+
+    fn in_group(&self, rules: &[&GroupRules]) -> Gate {
+        if rules.iter().any(|rules| rules.enabled == Some(false)) {
+            return Gate::Unheard(reasons::GROUP_POLICY);
+        }
+        let policy = rules.iter().find_map(|rules| rules.group_policy).or(self.settings.group_policy);
+        let own = rules.iter().find_map(|rules| rules.allow_from.as_ref());
+        let own = own.or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
+        let list = self.entries(own);
+        let anyone = list.iter().any(|entry| entry == "*");
+        let is_listed = anyone || self.names(&list);
+        let is_heard = match policy.unwrap_or_default() {
+            GroupPolicy::Disabled => false,
+            GroupPolicy::Open => true,
+            GroupPolicy::Allowlist => is_listed,
+        };
+        if !is_heard {
+            return Gate::Unheard(reasons::GROUP_POLICY);
+        }
+        let requires_mention = rules.iter().find_map(|rules| rules.require_mention).unwrap_or(true);
+        // The group's words come first.
+        let prompts = rules.iter().rev().filter_map(|rules| rules.system_prompt.as_deref());
+        let prompts: Vec<&str> = prompts.map(str::trim).filter(|prompt| !prompt.is_empty()).collect();
+        let group = Group {
+            requires_mention,
+            system_prompt: (!prompts.is_empty()).then(|| prompts.join("\n\n")),
+            skills: rules.iter().find_map(|rules| rules.skills.clone()),
+        };
+        // Pairing gives no commands in groups.
+        let is_owner = self.names(&self.entries(self.settings.allow_from.as_ref()));
+        Gate::Heard(Admission {
+            is_listed: is_listed || is_owner,
+            has_list: !list.is_empty(),
+            group: Some(group),
+        })
+    }
+
+    fn private_list(&self) -> Vec<String> {
+        let mut list = self.entries(self.settings.allow_from.as_ref());
+        list.extend(self.paired.iter().filter_map(|entry| self.channel.allow_entry(entry)));
+        list
+    }
+
+    fn entries(&self, written: Option<&Vec<Entry>>) -> Vec<String> {
+        written.into_iter().flatten().filter_map(|entry| self.channel.allow_entry(&entry.0)).collect()
+    }
+
+    fn names(&self, list: &[String]) -> bool {
+        let own = self.channel.allow_entry(&self.sender.id).filter(|own| own != "*");
+        own.is_some_and(|own| list.contains(&own))
+    }
+}
+
+/// Whether somebody may give commands by what their channel says of them (spec `channels.md` §2.5): with access groups a list has to
+/// name them; without, whoever is heard may.
+pub fn may_command(use_access_groups: bool, admission: &Admission) -> bool {
+    !use_access_groups || (admission.has_list && admission.is_listed)
+}
+
+/// What decides whether a message in a group is for the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Addressed {
+    /// Messages must speak to the account.
+    pub requires_mention: bool,
+    /// Whether it could be told if they do.
+    pub can_detect: bool,
+    /// It is named, or one of its patterns matches.
+    pub was_mentioned: bool,
+    /// Its own message is answered.
+    pub is_reply: bool,
+    /// Anybody is named.
+    pub has_any_mention: bool,
+    /// It is a command of somebody who may give it.
+    pub is_command: bool,
+}
+
+impl Addressed {
+    /// Whether it counts as spoken to the account.
+    pub fn is_addressed(self) -> bool {
+        let bypasses =
+            self.requires_mention && !self.was_mentioned && !self.has_any_mention && self.is_command;
+        self.was_mentioned || self.is_reply || bypasses
+    }
+
+    /// Whether it is left for later, as context (spec `channels.md` §2.6). Where nobody could tell, it is: an agent that answers everything
+    /// because its name is not known is worse than one that waits to be named.
+    pub fn is_skipped(self) -> bool {
+        self.requires_mention && !self.is_addressed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::{Config, Environment};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::telegram::Telegram;
+
+    fn gate(
+        section: &Value,
+        paired: &[&str],
+        kind: ConversationKind,
+        thread: Option<&str>,
+        sender: &str,
+    ) -> Gate {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+        let text = json!({"channels": {"telegram": section}}).to_string();
+        let config = Config::from_json5(&text, &env).unwrap();
+        let settings = AccessSettings::of(&config, "telegram", "default").unwrap();
+        let conversation = Conversation {
+            kind,
+            title: None,
+            thread_title: None,
+            is_forum: thread.is_some(),
+            space: None,
+            descriptions: Vec::new(),
+        };
+        let target = if kind == ConversationKind::Direct { sender } else { "-100" };
+        let address = Address {
+            channel: "telegram".to_owned(),
+            account: "default".to_owned(),
+            target: target.to_owned(),
+            thread: thread.map(str::to_owned),
+        };
+        let sender = Sender { id: sender.to_owned(), ..Sender::default() };
+        let paired: Vec<String> = paired.iter().map(|id| (*id).to_owned()).collect();
+        Speaker {
+            channel: &Telegram,
+            settings: &settings,
+            paired: &paired,
+            address: &address,
+            conversation: &conversation,
+            sender: &sender,
+        }
+        .gate()
+    }
+
+    fn outcome(gate: &Gate) -> &'static str {
+        match gate {
+            Gate::Heard(_) => "heard",
+            Gate::Pairing => "pairing",
+            Gate::Unheard(why) => why,
+        }
+    }
+
+    /// Spec `channels.md` §2.1.
+    #[test]
+    fn private_chats_follow_their_policy() {
+        let rows = [
+            (json!({}), &[][..], "pairing"),
+            (json!({}), &["7"], "heard"),
+            (json!({"allowFrom": ["tg:7"]}), &[], "heard"),
+            (json!({"allowFrom": [7]}), &[], "heard"),
+            (json!({"allowFrom": ["seven"]}), &[], "pairing"),
+            (json!({"dmPolicy": "allowlist", "allowFrom": ["8"]}), &[], "dm-policy"),
+            (json!({"dmPolicy": "allowlist", "allowFrom": ["8"]}), &["7"], "heard"),
+            (json!({"dmPolicy": "allowlist", "allowFrom": ["*"]}), &[], "heard"),
+            (json!({"dmPolicy": "allowlist"}), &[], "dm-policy"),
+            (json!({"dmPolicy": "disabled", "allowFrom": ["7"]}), &["7"], "dm-policy"),
+            (json!({"dmPolicy": "open", "allowFrom": ["*"]}), &[], "heard"),
+        ];
+        for (section, paired, expect) in rows {
+            let gate = gate(&section, paired, ConversationKind::Direct, None, "7");
+            assert_eq!(outcome(&gate), expect, "{section} {paired:?}");
+        }
+    }
+
+    /// Spec `channels.md` §2.4.
+    #[test]
+    fn groups_follow_theirs() {
+        let rows = [
+            (json!({}), "group-policy"),
+            (json!({"groupPolicy": "open"}), "heard"),
+            (json!({"groupPolicy": "open", "groups": {"-200": {}}}), "group-policy"),
+            (json!({"groupPolicy": "open", "groups": {"*": {}}}), "heard"),
+            (json!({"groupPolicy": "open", "groups": {"-100": {"enabled": false}}}), "group-policy"),
+            (json!({"groupPolicy": "disabled", "groupAllowFrom": [7]}), "group-policy"),
+            (json!({"groupAllowFrom": [7]}), "heard"),
+            (json!({"groupAllowFrom": [8], "allowFrom": [7]}), "group-policy"),
+            (json!({"allowFrom": [7]}), "heard"),
+            (json!({"groupAllowFrom": ["*"]}), "heard"),
+            (json!({"groups": {"-100": {"allowFrom": [7]}}}), "heard"),
+            (json!({"groups": {"-100": {"groupPolicy": "open"}}}), "heard"),
+            (json!({"groups": {"-100": {"topics": {"5": {"groupPolicy": "open"}}}}}), "heard"),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"5": {"enabled": false}}}}}),
+                "group-policy",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"6": {"enabled": false}}}}}),
+                "heard",
+            ),
+        ];
+        for (section, expect) in rows {
+            // Who is paired is heard in private alone.
+            let gate = gate(&section, &["7"], ConversationKind::Group, Some("5"), "7");
+            assert_eq!(outcome(&gate), expect, "{section}");
+        }
+    }
+
+    #[test]
+    fn topics_go_before_their_group_and_that_before_all_others() {
+        let section = json!({"groupPolicy": "open", "groups": {
+            "*": {"requireMention": false},
+            "-100": {"requireMention": true, "systemPrompt": "Group.", "skills": ["a"],
+                     "topics": {"5": {"requireMention": false, "systemPrompt": "Topic.", "skills": []}}},
+        }});
+        let Gate::Heard(admission) = gate(&section, &[], ConversationKind::Group, Some("5"), "7") else {
+            panic!()
+        };
+        let group = admission.group.unwrap();
+        assert_eq!(group.system_prompt.as_deref(), Some("Group.\n\nTopic."));
+        assert_eq!((group.requires_mention, group.skills), (false, Some(vec![])));
+        assert!(!admission.is_listed);
+    }
+
+    /// Spec `channels.md` §2.6.
+    #[test]
+    fn a_group_is_answered_where_it_speaks_to_the_account() {
+        let base = Addressed { requires_mention: true, can_detect: true, ..Addressed::default() };
+        let rows = [
+            (Addressed { is_reply: true, ..base }, (true, false)),
+            (base, (false, true)),
+            (Addressed { can_detect: false, ..base }, (false, true)),
+            (Addressed { is_command: true, ..base }, (true, false)),
+            (Addressed { is_command: true, has_any_mention: true, ..base }, (false, true)),
+            (Addressed { was_mentioned: true, ..base }, (true, false)),
+            (Addressed { requires_mention: false, ..base }, (false, false)),
+        ];
+        for (facts, expect) in rows {
+            assert_eq!((facts.is_addressed(), facts.is_skipped()), expect, "{facts:?}");
+        }
+    }
+
+    /// Spec `channels.md` §2.5, for the lists that platforms have.
+    #[test]
+    fn commands_are_for_who_is_listed() {
+        let rows = [
+            (true, (false, true), false),
+            (true, (true, false), false),
+            (true, (true, true), true),
+            (false, (true, false), true),
+        ];
+        for (use_access_groups, (has_list, is_listed), expect) in rows {
+            let admission = Admission { has_list, is_listed, group: None };
+            assert_eq!(may_command(use_access_groups, &admission), expect);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a channel's section says about who is heard: the keys that all platforms share (spec `channels.md` §1.2, §1.3).
+
+use std::collections::BTreeMap;
+
+use openclaw_config::Config;
+use openclaw_sessions::key::normalize_account_id;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// The settings of one account: its own keys over its channel's, defaults last.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AccessSettings {
+    /// Who may write in private.
+    pub dm_policy: DmPolicy,
+    /// Who, as written.
+    pub allow_from: Option<Vec<Entry>>,
+    /// Who in groups; `allow_from` where absent.
+    pub group_allow_from: Option<Vec<Entry>>,
+    /// Who is heard in groups.
+    pub group_policy: Option<GroupPolicy>,
+    /// Groups by id; `*` is any other. Where one is there, all others are not heard.
+    pub groups: BTreeMap<String, Group>,
+    /// Messages of a group that are told to the agent with the next one.
+    pub history_limit: Option<u32>,
+    /// Whether the channel may write the configuration; it may unless told otherwise.
+    pub config_writes: Option<bool>,
+    /// `dm`, where a platform keeps policy and list in a section of their own.
+    dm: Direct,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Direct {
+    policy: Option<DmPolicy>,
+    allow_from: Option<Vec<Entry>>,
+}
+
+/// An id in a list: people write numbers and texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry(pub String);
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            _ => Err(serde::de::Error::custom("an id is a text or a number")),
+        }
+    }
+}
+
+/// `dmPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DmPolicy {
+    /// Strangers are given a code.
+    #[default]
+    Pairing,
+    /// Only who is listed.
+    Allowlist,
+    /// Everybody.
+    Open,
+    /// Nobody.
+    Disabled,
+}
+
+impl DmPolicy {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pairing => "pairing",
+            Self::Allowlist => "allowlist",
+            Self::Open => "open",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// `groupPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GroupPolicy {
+    /// Only who is listed (decision 20).
+    #[default]
+    Allowlist,
+    /// Everybody.
+    Open,
+    /// Nobody.
+    Disabled,
+}
+
+/// `groups.<id>`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Group {
+    /// What the group, and each of its topics, can say.
+    #[serde(flatten)]
+    pub rules: GroupRules,
+    /// Tools in the group.
+    pub tools: Option<Value>,
+    /// Tools by sender.
+    pub tools_by_sender: Option<Value>,
+    /// Topics by id; `*` is any other.
+    pub topics: BTreeMap<String, GroupRules>,
+}
+
+/// What a group, or a topic, can say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GroupRules {
+    /// Whether it is answered at all.
+    pub enabled: Option<bool>,
+    /// Whether messages must mention the account.
+    pub require_mention: Option<bool>,
+    /// Who is heard.
+    pub group_policy: Option<GroupPolicy>,
+    /// Who, by id.
+    pub allow_from: Option<Vec<Entry>>,
+    /// Skills.
+    pub skills: Option<Vec<String>>,
+    /// What the agent is told here.
+    pub system_prompt: Option<String>,
+}
+
+impl AccessSettings {
+    /// The settings of an account of a channel.
+    ///
+    /// # Errors
+    /// When the section says something that has no meaning: then nobody is heard.
+    pub fn of(config: &Config, channel: &str, account: &str) -> Result<Self, serde_json::Error> {
+        let section = config.document().get("channels").and_then(|channels| channels.get(channel));
+        let section = section.and_then(Value::as_object);
+        let id = normalize_account_id(account);
+        let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
+        let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
+        let own = own.and_then(|(_, keys)| keys.as_object());
+        let layers = section.into_iter().chain(own).flatten();
+        let merged: Map<String, Value> = layers
+            .filter(|(key, value)| key.as_str() != "accounts" && !value.is_null())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let settings: Self = serde_json::from_value(Value::Object(merged))?;
+        let for_all = config.document().pointer("/channels/defaults/groupPolicy").cloned();
+        let for_all = for_all.map(serde_json::from_value).transpose()?;
+        Ok(Self {
+            dm_policy: settings.dm.policy.unwrap_or(settings.dm_policy),
+            allow_from: settings.allow_from.or(settings.dm.allow_from.clone()),
+            group_policy: settings.group_policy.or(for_all),
+            ..settings
+        })
+    }
+
+    /// Whether the channel may write the configuration.
+    pub fn may_write_config(&self) -> bool {
+        self.config_writes.unwrap_or(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(channels: &Value, channel: &str, account: &str) -> AccessSettings {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+        let config = Config::from_json5(&json!({ "channels": channels }).to_string(), &env).unwrap();
+        AccessSettings::of(&config, channel, account).unwrap()
+    }
+
+    /// Spec `channels.md` §1.3.
+    #[test]
+    fn an_account_takes_nothing_away_by_saying_nothing() {
+        let channels = json!({
+            "defaults": {"groupPolicy": "disabled"},
+            "telegram": {"dmPolicy": "allowlist", "allowFrom": ["+1", 7], "accounts": {"B ": {"allowFrom": ["+2"]}, "c": {}}},
+        });
+        let list = |account| {
+            let found = of(&channels, "telegram", account);
+            (found.dm_policy, found.allow_from.unwrap(), found.group_policy)
+        };
+        let entries = |all: &[&str]| all.iter().map(|one| Entry((*one).to_owned())).collect::<Vec<_>>();
+        let disabled = Some(GroupPolicy::Disabled);
+        assert_eq!(list("b"), (DmPolicy::Allowlist, entries(&["+2"]), disabled));
+        assert_eq!(list("c"), (DmPolicy::Allowlist, entries(&["+1", "7"]), disabled));
+        assert_eq!(of(&json!({}), "telegram", "default").dm_policy, DmPolicy::Pairing);
+        let nested =
+            of(&json!({"slack": {"dm": {"policy": "open", "allowFrom": ["*"]}}}), "slack", "default");
+        assert_eq!((nested.dm_policy, nested.allow_from), (DmPolicy::Open, Some(entries(&["*"]))));
+    }
+}
