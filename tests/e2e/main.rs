@@ -86,6 +86,7 @@ mod state_upkeep;
 mod steering;
 mod strange_pages;
 mod strange_words;
+mod telegram;
 mod tool_secrets;
 mod tools;
 mod tui_pause;

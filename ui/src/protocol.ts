@@ -364,6 +364,11 @@ export interface Definitions {
   UnmetProtection?: UnmetProtection;
   LogsTailParams?: LogsTailParams;
   LogsTailResult?: LogsTailResult;
+  ChannelsStatusParams?: ChannelsStatusParams;
+  ChannelsStatusResult?: ChannelsStatusResult;
+  ChannelMeta?: ChannelMeta;
+  ChannelsLogoutParams?: ChannelsLogoutParams;
+  ChannelsLogoutResult?: ChannelsLogoutResult;
   Ignored?: Ignored;
   StatusSummary?: StatusSummary;
   LinkChannel?: LinkChannel1;
@@ -448,6 +453,8 @@ export interface Definitions {
   Done?: Done;
   PresenceEntry?: PresenceEntry;
   SystemEventParams?: SystemEventParams;
+  SendParams?: SendParams;
+  SendResult?: SendResult;
   AgentParams?: AgentParams;
   AgentAnswer?: AgentAnswer;
   AgentIdentityParams?: AgentIdentityParams;
@@ -482,6 +489,13 @@ export interface Definitions {
   ChatInjected?: ChatInjected;
   SessionsResolveParams?: SessionsResolveParams;
   SessionsResolveResult?: SessionsResolveResult;
+  PollParams?: PollParams;
+  ChannelAccountResult?: ChannelAccountResult;
+  TraceParams?: TraceParams;
+  TraceResult?: TraceResult;
+  TraceEvent?: TraceEvent;
+  TraceRun?: TraceRun1;
+  TraceDelivery?: TraceDelivery;
   SessionsUsageParams?: SessionsUsageParams;
   SessionsUsageResult?: SessionsUsageResult;
   SessionUsage?: SessionUsage;
@@ -1124,6 +1138,133 @@ export interface LogsTailResult {
    * Whether the cursor did not fit the file any more.
    */
   reset: boolean;
+}
+/**
+ * Params of `channels.status`.
+ */
+export interface ChannelsStatusParams {
+  /**
+   * Whether platforms are asked.
+   */
+  probe?: boolean;
+  /**
+   * How long they may take, in milliseconds; at least 1,000, by default 10,000.
+   */
+  timeoutMs?: number;
+}
+/**
+ * Result of `channels.status`.
+ */
+export interface ChannelsStatusResult {
+  /**
+   * Unix milliseconds.
+   */
+  ts: number;
+  /**
+   * Ids, in order.
+   */
+  channelOrder: string[];
+  /**
+   * Names by id.
+   */
+  channelLabels: {
+    [k: string]: string;
+  };
+  /**
+   * Longer names by id.
+   */
+  channelDetailLabels: {
+    [k: string]: string;
+  };
+  /**
+   * Symbols by id.
+   */
+  channelSystemImages: {
+    [k: string]: string;
+  };
+  /**
+   * The same once more, one an entry.
+   */
+  channelMeta: ChannelMeta[];
+  /**
+   * How the default account of each stands.
+   */
+  channels: {
+    [k: string]: unknown;
+  };
+  /**
+   * How all accounts stand.
+   */
+  channelAccounts: {
+    [k: string]: {
+      [k: string]: unknown;
+    }[];
+  };
+  /**
+   * The account that sends where none is named.
+   */
+  channelDefaultAccountId: {
+    [k: string]: string;
+  };
+}
+/**
+ * What a platform is called.
+ */
+export interface ChannelMeta {
+  /**
+   * Id.
+   */
+  id: string;
+  /**
+   * Name.
+   */
+  label: string;
+  /**
+   * Longer name.
+   */
+  detailLabel: string;
+  /**
+   * Symbol.
+   */
+  systemImage: string;
+}
+/**
+ * Params of `channels.logout`.
+ */
+export interface ChannelsLogoutParams {
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Account; the default one where absent.
+   */
+  accountId?: string;
+}
+/**
+ * Result of `channels.logout`.
+ */
+export interface ChannelsLogoutResult {
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Account.
+   */
+  accountId: string;
+  /**
+   * Whether there was anything to forget.
+   */
+  cleared: boolean;
+  /**
+   * Whether it has no credentials any more.
+   */
+  loggedOut: boolean;
+  /**
+   * Whether a variable of the environment still has a token.
+   */
+  envToken: boolean;
 }
 /**
  * Params of a method that ignores what it is given.
@@ -2999,6 +3140,80 @@ export interface SystemEventParams {
   tags?: string[];
 }
 /**
+ * Params of `send`.
+ */
+export interface SendParams {
+  /**
+   * Where to.
+   */
+  to: string;
+  /**
+   * Markdown.
+   */
+  message: string;
+  /**
+   * A file: an address, or a path.
+   */
+  mediaUrl?: string;
+  /**
+   * Several.
+   */
+  mediaUrls?: string[];
+  /**
+   * Whether a video plays as a GIF does.
+   */
+  gifPlayback?: boolean;
+  /**
+   * Platform.
+   */
+  channel?: string;
+  /**
+   * Account; the default one where absent.
+   */
+  accountId?: string;
+  /**
+   * The session it belongs to: its transcript tells of it.
+   */
+  sessionKey?: string;
+  /**
+   * The message it answers (ours).
+   */
+  replyTo?: string;
+  /**
+   * Thread (ours).
+   */
+  threadId?: string;
+  /**
+   * Whether the reader's device stays silent (ours).
+   */
+  silent?: boolean;
+  /**
+   * Makes a repetition the same request.
+   */
+  idempotencyKey: string;
+}
+/**
+ * Result of `send` and `poll`.
+ */
+export interface SendResult {
+  /**
+   * The idempotency key.
+   */
+  runId: string;
+  /**
+   * The platform's id of the message; of several the last.
+   */
+  messageId: string;
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Conversation.
+   */
+  chatId?: string;
+}
+/**
  * Params of `agent`.
  */
 export interface AgentParams {
@@ -3691,6 +3906,239 @@ export interface SessionsResolveResult {
    * Canonical key.
    */
   key: string;
+}
+/**
+ * Params of `poll`.
+ */
+export interface PollParams {
+  /**
+   * Where to.
+   */
+  to: string;
+  /**
+   * The question.
+   */
+  question: string;
+  /**
+   * The answers.
+   *
+   * @minItems 2
+   * @maxItems 12
+   */
+  options:
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string, string, string];
+  /**
+   * How many may be chosen.
+   */
+  maxSelections?: number;
+  /**
+   * How long it is open.
+   */
+  durationHours?: number;
+  /**
+   * Platform.
+   */
+  channel?: string;
+  /**
+   * Account; the default one where absent.
+   */
+  accountId?: string;
+  /**
+   * Makes a repetition the same request.
+   */
+  idempotencyKey: string;
+}
+/**
+ * Result of `channels.start` and `channels.stop`.
+ */
+export interface ChannelAccountResult {
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Account.
+   */
+  accountId: string;
+  /**
+   * Whether it works now.
+   */
+  running: boolean;
+}
+/**
+ * Params of `trace`.
+ */
+export interface TraceParams {
+  /**
+   * A platform's id of a message or an event, or a run's; the newest message where absent.
+   */
+  id?: string;
+}
+/**
+ * Result of `trace`.
+ */
+export interface TraceResult {
+  /**
+   * What came of each event of that id, the newest first.
+   */
+  events: TraceEvent[];
+  /**
+   * How many events there are of each fate.
+   */
+  tally: {
+    [k: string]: number;
+  };
+}
+/**
+ * An event of a platform, and what became of it.
+ */
+export interface TraceEvent {
+  /**
+   * Its number: numbers grow in the order of arrival.
+   */
+  number: number;
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Account.
+   */
+  accountId: string;
+  /**
+   * The platform's id of the event.
+   */
+  eventId: string;
+  /**
+   * The platform's id of the message.
+   */
+  messageId?: string;
+  /**
+   * Conversation.
+   */
+  target: string;
+  /**
+   * Unix milliseconds.
+   */
+  receivedAt: number;
+  /**
+   * `waiting`, `run`, `noted`, `handled` or `dropped`.
+   */
+  fate: string;
+  /**
+   * By which rule, or how.
+   */
+  reason?: string;
+  /**
+   * Unix milliseconds.
+   */
+  decidedAt?: number;
+  run?: TraceRun;
+}
+/**
+ * The run that it is part of.
+ */
+export interface TraceRun {
+  /**
+   * The run.
+   */
+  runId: string;
+  /**
+   * `accepted`, `ok`, `error` or `aborted`.
+   */
+  state: string;
+  /**
+   * Why it failed, or who stopped it.
+   */
+  error?: string;
+  /**
+   * Unix milliseconds.
+   */
+  startedAt?: number;
+  /**
+   * Unix milliseconds.
+   */
+  endedAt?: number;
+  /**
+   * The events that are part of it.
+   */
+  events: string[];
+  /**
+   * What was sent, in order.
+   */
+  deliveries: TraceDelivery[];
+}
+/**
+ * A delivery of an answer.
+ */
+export interface TraceDelivery {
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * `pending`, `sending`, `uncertain`, `sent` or `failed`.
+   */
+  state: string;
+  /**
+   * Tries that count.
+   */
+  attempts: number;
+  /**
+   * Whether the reader may see it twice.
+   */
+  uncertain: boolean;
+  /**
+   * The platform's ids of what was made of it.
+   */
+  messageIds: string[];
+  /**
+   * Why it is not sent yet, or will not be.
+   */
+  error?: string;
+}
+/**
+ * A run, and what was sent of its answer.
+ */
+export interface TraceRun1 {
+  /**
+   * The run.
+   */
+  runId: string;
+  /**
+   * `accepted`, `ok`, `error` or `aborted`.
+   */
+  state: string;
+  /**
+   * Why it failed, or who stopped it.
+   */
+  error?: string;
+  /**
+   * Unix milliseconds.
+   */
+  startedAt?: number;
+  /**
+   * Unix milliseconds.
+   */
+  endedAt?: number;
+  /**
+   * The events that are part of it.
+   */
+  events: string[];
+  /**
+   * What was sent, in order.
+   */
+  deliveries: TraceDelivery[];
 }
 /**
  * Params of `sessions.usage`.

@@ -75,6 +75,16 @@ pub enum ReplyTo {
     Id(String),
 }
 
+impl ReplyTo {
+    /// The platform's id, where it is known.
+    pub fn into_id(self) -> Option<String> {
+        match self {
+            Self::Current => None,
+            Self::Id(id) => Some(id),
+        }
+    }
+}
+
 /// `meta` of an `agent` final; what its system prompt was made of the caller knows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

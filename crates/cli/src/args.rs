@@ -2,6 +2,7 @@
 //! the commands.
 
 mod agents;
+mod channels;
 mod hooks;
 mod models;
 mod models_auth;
@@ -12,6 +13,10 @@ mod value;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use channels::{
+    AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, MessageArgs, MessageCommand,
+    MessageCommonArgs, MessagePollArgs, MessageSendArgs, PairingArgs, PairingCommand, TraceArgs,
+};
 pub(crate) use hooks::{HooksArgs, HooksCommand};
 pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
@@ -43,6 +48,8 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Agents and their workspaces
     Agents(AgentsArgs),
+    /// Accounts of chat platforms
+    Channels(Box<ChannelsArgs>),
     /// Read and change openclaw.json
     Config(ConfigArgs),
     /// Print the address of the web chat, and open it
@@ -57,8 +64,12 @@ pub(crate) enum Command {
     Hooks(HooksArgs),
     /// Tail the gateway's log
     Logs(LogsArgs),
+    /// Send messages to chat platforms
+    Message(Box<MessageArgs>),
     /// Models and credentials
     Models(ModelsArgs),
+    /// Who asks to be let in on chat platforms
+    Pairing(PairingArgs),
     /// List stored conversations
     Sessions(SessionsArgs),
     /// Create the config file, the workspace and the sessions directory
@@ -69,6 +80,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Tell the agent something, heartbeats, and who is here
     System(SystemArgs),
+    /// What became of a message of a chat platform
+    Trace(TraceArgs),
 }
 
 /// How to reach a gateway.

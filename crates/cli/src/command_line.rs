@@ -15,7 +15,10 @@ const NOT_YET: &[&str] = &[
     "acp",
     "approvals",
     "browser",
-    "channels",
+    "channels capabilities",
+    "channels login",
+    "channels logs",
+    "channels resolve",
     "completion",
     "configure",
     "cron",
@@ -25,11 +28,9 @@ const NOT_YET: &[&str] = &[
     "dns",
     "docs",
     "memory",
-    "message",
     "node",
     "nodes",
     "onboard",
-    "pairing",
     "plugins",
     "reset",
     "sandbox",
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
 fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
     let at = words.iter().position(|word| word == "help").filter(|at| *at <= 1);
     let Some(at) = at else { return words };
-    let groups = ["agents", "config", "gateway", "models", "system"];
+    let groups = ["agents", "channels", "config", "gateway", "message", "models", "pairing", "system"];
     if at == 1 && !words.first().is_some_and(|word| groups.contains(&word.as_str())) {
         return words;
     }

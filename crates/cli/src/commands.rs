@@ -3,6 +3,7 @@
 mod agent;
 mod agents;
 mod audit;
+mod channels;
 mod config;
 mod config_pickup;
 mod damaged_store;
@@ -18,7 +19,9 @@ mod hooks;
 mod listeners;
 mod local_run;
 mod logs;
+mod message;
 mod models;
+mod pairing;
 mod questions;
 mod sessions;
 mod setup;
@@ -26,6 +29,7 @@ mod skills;
 mod status;
 mod status_text;
 mod system;
+mod trace;
 mod usage;
 
 use crate::args::{Command, GatewayCommand};
@@ -40,6 +44,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
             agent::run(&args, context)
         }
         Command::Agents(args) => agents::run(&args, context),
+        Command::Channels(args) => channels::run(&args, context),
         Command::Config(args) => config::run(args, context),
         Command::Dashboard(args) => dashboard::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
@@ -51,11 +56,14 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Health(args) => health::run(&args, context),
         Command::Hooks(args) => hooks::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
+        Command::Message(args) => message::run(&args, context),
         Command::Models(args) => models::run(args, context),
+        Command::Pairing(args) => pairing::run(&args, context),
         Command::Sessions(args) => sessions::run(&args, context),
         Command::Setup(args) => setup::run(&args, context),
         Command::Skills(args) => skills::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::System(args) => system::run(&args, context),
+        Command::Trace(args) => trace::run(&args, context),
     }
 }

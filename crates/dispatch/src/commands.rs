@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use openclaw_agent::skills::{self, SkillCommand};
+use openclaw_channels::MenuCommand;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, SelectError};
@@ -153,6 +154,34 @@ pub(crate) struct Names<'a> {
     pub(crate) triggers: &'a [&'a str],
     /// The commands of skills, where the message may be one.
     pub(crate) skills: &'a [SkillCommand],
+}
+
+/// What platforms offer in their menus, and what each does.
+const MENU: &[(&str, &str)] = &[
+    ("new", "Begin a new conversation."),
+    ("reset", "Begin this conversation anew."),
+    ("stop", "Stop what is being done."),
+    ("model", "Show or choose the model."),
+    ("models", "List providers and their models."),
+    ("context", "Show what the model is sent."),
+    ("skill", "Run a skill by its name."),
+];
+
+/// The commands for a menu: those that are there.
+pub(crate) fn menu() -> Vec<MenuCommand> {
+    let row = |(name, description): &(&str, &str)| MenuCommand {
+        name: (*name).to_owned(),
+        description: (*description).to_owned(),
+    };
+    MENU.iter().map(row).collect()
+}
+
+/// Whether a text is a command and nothing else, a new beginning included.
+pub(crate) fn is_one(text: &str) -> bool {
+    let text = strip_structural_prefixes(text);
+    let name = text.strip_prefix('/').unwrap_or_default();
+    let end = name.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(name.len());
+    name.get(..end).is_some_and(|name| table::is_command(&name.to_lowercase()))
 }
 
 /// Tells words from commands.

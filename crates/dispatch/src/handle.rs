@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_channels::{AnswerMedia, MenuCommand};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
@@ -18,7 +19,7 @@ use crate::api::{
 };
 use crate::beat::{BeatMessage, UnfinishedBeat};
 use crate::clock::Clock;
-use crate::commands::stop;
+use crate::commands::{self, stop};
 use crate::events::Events;
 use crate::global_lanes::LaneSizes;
 use crate::intake::{self, Receipt};
@@ -100,6 +101,11 @@ impl Dispatch {
     /// What runs are made of.
     pub(crate) fn runner(&self) -> &Arc<Runner> {
         &self.runner
+    }
+
+    /// What everything that works on messages shares.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.
@@ -187,7 +193,7 @@ impl Dispatch {
     }
 
     /// Spawned so that it completes if the caller disconnects: what is in the inbox has to be worked on.
-    async fn accept(
+    pub(crate) async fn accept(
         &self,
         run_id: RunId,
         session_key: SessionKey,
@@ -308,6 +314,19 @@ impl Dispatch {
         let work = move |run| async move { inject::work(&runner, message, run, asked_at).await };
         let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
         Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
+    }
+
+    /// Takes files of this machine into the gateway's own storage, to be sent.
+    ///
+    /// # Errors
+    /// Which could not be had, and why.
+    pub async fn load_files(&self, names: Vec<String>) -> Result<Vec<AnswerMedia>, String> {
+        self.runner.load_files(names).await
+    }
+
+    /// The commands that a platform may offer in its menu, in order.
+    pub fn menu(&self) -> Vec<MenuCommand> {
+        commands::menu()
     }
 
     /// What goes to chat platforms.

@@ -92,6 +92,24 @@ impl<P> Row<P> {
     }
 }
 
+/// A form of what was asked that may have all of it.
+pub(crate) trait Asked: Sync {
+    /// All of it, if it is here.
+    fn request(&self) -> Option<&Request>;
+}
+
+impl Asked for Request {
+    fn request(&self) -> Option<&Request> {
+        Some(self)
+    }
+}
+
+impl Asked for Queued {
+    fn request(&self) -> Option<&Request> {
+        self.kept()
+    }
+}
+
 /// What the inbox knows of a run id.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Known {

@@ -1,6 +1,6 @@
-//! What the gateway must not forget (`docs/durability.md`): a [`Journal`] keeps the messages of the [`crate::inbox`] until their
-//! runs have ended and the deliveries of the [`crate::outbox`] until their platforms have them, both in the order of
-//! acceptance. [`sqlite`] is the one the gateway uses.
+//! What the gateway must not forget (`docs/durability.md`): a [`Journal`] keeps what platforms bring ([`crate::arrivals`]) until
+//! it is decided about, the messages of the [`crate::inbox`] until their runs have ended and the deliveries of the
+//! [`crate::outbox`] until their platforms have them, all in the order of acceptance. [`sqlite`] is the one the gateway uses.
 
 #[cfg(test)]
 mod contract;
@@ -12,9 +12,11 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use openclaw_channels::Address;
 use openclaw_protocol::{RunId, SessionId};
 
 use crate::api::{AbortReason, RunRecord};
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArrival};
 use crate::inbox::{Insert, Known, Row, Stored, Unfinished};
 use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
 use crate::request::Request;
@@ -71,6 +73,9 @@ pub(crate) trait Journal: Send + Sync {
     /// Stores a delivery; synced when the future ends.
     fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert>;
 
+    /// Stores events of chat platforms, all or none, in this order; synced when the future ends. `None`: too many wait.
+    fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>>;
+
     /// Makes an update. When the future ends, it is as safe as its [`Update::durability`] says. `false`: what it is about is
     /// not there or is past it, and nothing was changed.
     fn update(&self, update: Update) -> JournalFuture<'_, bool>;
@@ -87,6 +92,9 @@ pub(crate) trait Journal: Send + Sync {
     /// How a delivery stands; `None` for an unknown one.
     fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>>;
 
+    /// How the deliveries of a run's answer stand, in order.
+    fn deliveries_of(&self, run_id: &RunId) -> JournalFuture<'_, Vec<DeliveryStatus>>;
+
     /// Deliveries that were given up, the newest first, at most `most`.
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
 
@@ -95,6 +103,21 @@ pub(crate) trait Journal: Send + Sync {
 
     /// The delivery of a number, whole. `None`: it is gone.
     fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>>;
+
+    /// Events of chat platforms about which nothing is decided and that have a number above `after`, in the order of arrival, at
+    /// most `most`.
+    fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
+
+    /// The newest events of a conversation that wait as context ([`Fate::Noted`]) and are in no message yet, in the order of
+    /// arrival, at most `most`.
+    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
+
+    /// What is remembered of events: those that a message or event id of a platform names, or a run; all without an id. The newest
+    /// first, at most `most`.
+    fn arrival_records(&self, id: Option<&str>, most: u32) -> JournalFuture<'_, Vec<ArrivalRecord>>;
+
+    /// How many events there are of each [`Fate`], by its name; `waiting` are those without one.
+    fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>>;
 
     /// Makes what was asked for so far, then lets go of everything. Afterwards everything is refused with
     /// [`JournalError::Closed`].
@@ -173,10 +196,11 @@ pub(crate) enum Update {
     Begin(RunId, SessionId),
     /// Runs are to be stopped. The first reason stays. They are stopped whether the disk takes it or not.
     Abort(Vec<RunId>, AbortReason),
-    /// The gateway has answered a message by itself, and clients may be told. Its answer is not in the transcript yet.
-    Answered(RunRecord),
-    /// A run has ended.
-    Finish(RunRecord),
+    /// The gateway has answered a message by itself, and clients may be told. Its answer is not in the transcript yet. The
+    /// deliveries are what a chat platform is told: they are stored with it, unless the message is past it.
+    Answered(RunRecord, Vec<NewDelivery>),
+    /// A run has ended. The deliveries are its answer for a chat platform: they are stored with it, unless it has ended before.
+    Finish(RunRecord, Vec<NewDelivery>),
     /// The platform is about to be asked to take a delivery, for the `attempts`th time. Synced before it is: a delivery that
     /// is stored as pending was never sent.
     Sending {
@@ -203,6 +227,16 @@ pub(crate) enum Update {
     },
     /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
     Discard(String),
+    /// What becomes of events of chat platforms is decided. Events that become a message are decided about with
+    /// its acceptance.
+    Decided {
+        /// Their numbers.
+        numbers: Vec<i64>,
+        /// What becomes of them.
+        fate: Fate,
+        /// When.
+        now: i64,
+    },
 }
 
 impl Update {
@@ -211,7 +245,7 @@ impl Update {
         match self {
             // A stop that was acknowledged holds, whatever ends next, and so does what was answered.
             Self::Abort(..)
-            | Self::Answered(_)
+            | Self::Answered(..)
             | Self::Sending { .. }
             | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
             | Self::Revive { .. } => Durability::Synced,
@@ -220,8 +254,10 @@ impl Update {
             | Self::Prepared(_)
             | Self::Excuse(_)
             | Self::Begin(..)
-            | Self::Finish(_)
+            | Self::Finish(..)
             | Self::Tried { verdict: Verdict::Retry(_), .. }
+            // Undone, it is decided once more.
+            | Self::Decided { .. }
             | Self::Discard(_) => Durability::Written,
         }
     }
@@ -229,6 +265,6 @@ impl Update {
     /// Whether it tells what has happened already. If the disk refuses it, the caller gets the error, and it is tried again
     /// until it is stored.
     pub(crate) fn has_happened(&self) -> bool {
-        matches!(self, Self::Abort(..) | Self::Finish(_) | Self::Tried { .. })
+        matches!(self, Self::Abort(..) | Self::Finish(..) | Self::Tried { .. })
     }
 }

@@ -9,6 +9,7 @@
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
+pub mod arrivals;
 mod backlog;
 mod beat;
 mod clock;
@@ -19,10 +20,12 @@ mod handle;
 mod hooks;
 mod host;
 mod inbox;
+mod incoming;
 mod intake;
 mod job;
 mod journal;
 mod lane;
+mod origin;
 pub mod outbox;
 mod registry;
 pub mod reply;

@@ -14,9 +14,11 @@ mod supervisor;
 mod tests;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use openclaw_channels::{Account, Address};
 use openclaw_protocol::SessionKey;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -84,6 +86,8 @@ struct Inner {
     /// What is on its way is dropped.
     kill: CancellationToken,
     tell: OnceLock<TellSent>,
+    /// Rises when a try has ended.
+    tries: watch::Sender<u64>,
 }
 
 /// Who hears what became of a delivery: where it went, its session, its words, and why it was given up if it was.
@@ -97,7 +101,8 @@ impl Outbox {
         kill: CancellationToken,
     ) -> Self {
         let (accounts, tasks, tell) = (Accounts::default(), TaskTracker::new(), OnceLock::new());
-        Self { inner: Arc::new(Inner { journal, clock, accounts, tasks, stopping, kill, tell }) }
+        let tries = watch::Sender::new(0);
+        Self { inner: Arc::new(Inner { journal, clock, accounts, tasks, stopping, kill, tell, tries }) }
     }
 
     /// From now on `tell` hears what becomes of deliveries. Once.
@@ -133,6 +138,11 @@ impl Outbox {
         }
     }
 
+    /// Deliveries were stored otherwise than by [`Outbox::accept`].
+    pub(crate) fn wake(&self) {
+        self.inner.accounts.wake();
+    }
+
     /// From now on deliveries for an account of a channel are sent by it, those that wait first. It takes the place of one
     /// that was there.
     pub fn register(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) {
@@ -145,6 +155,22 @@ impl Outbox {
     /// Deliveries for an account wait until it is registered again. One that is on its way goes on.
     pub fn unregister(&self, channel: &str, account: &str) {
         self.inner.accounts.remove(channel, account);
+    }
+
+    /// How a delivery stands once it is over, or when `patience` is.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn outcome(&self, id: &str, patience: Duration) -> Result<Option<DeliveryStatus>, OutboxError> {
+        let mut tries = self.inner.tries.subscribe();
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let status = self.find(id).await?;
+            let is_open = status.as_ref().is_some_and(|status| status.state.is_open());
+            if !is_open || !matches!(tokio::time::timeout_at(deadline, tries.changed()).await, Ok(Ok(()))) {
+                return Ok(status);
+            }
+        }
     }
 
     /// How a delivery stands; `None` for an unknown one, and one that was forgotten.

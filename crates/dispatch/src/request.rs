@@ -16,8 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::{AgentMessage, ChatMessage, Occasion};
+use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
 use crate::commands::{self, Intent, Names, Spoken};
+use crate::origin::Origin;
 use crate::setup::Settings;
 
 /// The channel of messages over the gateway's own protocol.
@@ -91,6 +93,12 @@ pub(crate) struct Request {
     /// Whether the gateway itself asks for memory to be saved. Never stored.
     #[serde(skip)]
     pub(crate) is_memory_flush: bool,
+    /// The events of chat platforms it is made of. Not stored here: what became of them is.
+    #[serde(skip)]
+    pub(crate) arrivals: Arrivals,
+    /// Where it was said, if on a chat platform.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Box<Origin>>,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
@@ -128,14 +136,15 @@ impl Request {
         Self { decided: Some(decided), ..self }
     }
 
-    /// What follows `/new` or `/reset`. Whoever reaches the gateway's own protocol may give commands; an `agent` request has none.
+    /// What follows `/new` or `/reset`. An `agent` request has none.
     fn reset(&self, settings: &Settings) -> Option<String> {
         if self.kind == Kind::Agent {
             return None;
         }
         let triggers = settings.sessions.section.triggers();
-        let stripped = strip_structural_prefixes(&self.text);
-        let found = reset::find_trigger(&triggers, &self.text, &stripped, Authority::Granted);
+        let text = self.command_text();
+        let stripped = strip_structural_prefixes(text);
+        let found = reset::find_trigger(&triggers, text, &stripped, self.authority());
         found.map(|found| found.rest)
     }
 
@@ -149,9 +158,9 @@ impl Request {
             return Intent::Prompt;
         }
         let spoken = Spoken {
-            text: behind_reset.unwrap_or(&self.text),
+            text: behind_reset.unwrap_or_else(|| self.command_text()),
             attached: !self.images.is_empty(),
-            by: Authority::Granted,
+            by: self.authority(),
         };
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();
@@ -177,7 +186,7 @@ impl Request {
             return QueueMode::Followup;
         }
         let own = own.and_then(|entry| QueueMode::parse(entry.queue_mode.as_deref()?).ok());
-        own.unwrap_or_else(|| settings.config.messages.queue.mode_on(WEBCHAT))
+        own.unwrap_or_else(|| settings.config.messages.queue.mode_on(self.channel()))
     }
 
     /// What the request says wins, and 0 is none (spec `agent-runtime.md` §2.5).
@@ -190,7 +199,23 @@ impl Request {
         }
     }
 
-    /// Whether it is a `chat.send`.
+    /// Whether its sender may give commands: whoever reaches the gateway's own protocol may.
+    pub(crate) fn authority(&self) -> Authority {
+        self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
+    }
+
+    /// The channel it was said on.
+    pub(crate) fn channel(&self) -> &str {
+        self.origin.as_ref().map_or(WEBCHAT, |origin| &origin.address.channel)
+    }
+
+    /// The text as commands are read from it: without mentions where it is a command, else as it came.
+    fn command_text(&self) -> &str {
+        let cleaned = self.origin.as_ref().map(|origin| origin.command_text.trim());
+        cleaned.filter(|text| text.starts_with('/')).unwrap_or(&self.text)
+    }
+
+    /// Whether a person says it: a `chat.send`, or a message of a chat platform.
     pub(crate) fn is_chat(&self) -> bool {
         self.kind == Kind::Chat
     }
@@ -238,7 +263,9 @@ impl Request {
         let words = [&self.thinking, &self.sender, &self.session_id, &self.lane, &self.extra_system_prompt];
         let words = words.into_iter().flatten().map(String::len);
         let patch = self.entry_patch.values().filter_map(Value::as_str).map(str::len);
-        self.text.len() + words.chain(patch).chain(self.images.iter().map(image_bytes)).sum::<usize>()
+        let framed = self.origin.iter().map(|origin| origin.weight());
+        self.text.len()
+            + words.chain(framed).chain(patch).chain(self.images.iter().map(image_bytes)).sum::<usize>()
     }
 }
 

@@ -23,11 +23,14 @@ mod given_up;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;
+mod live;
 mod memory_flush;
 mod not_begun;
 mod obstacle;
 mod prepare;
 mod protections;
+mod replies;
+mod reply_media;
 mod reports;
 mod result;
 pub(crate) mod secrets;
@@ -65,7 +68,7 @@ use crate::events::Verbose;
 use crate::global_lanes::LanePermit;
 use crate::hooks::{self, Hooks};
 use crate::host::GatewayHost;
-use crate::inbox::{Queued, Row};
+use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::{JournalError, Update};
 use crate::session_model::SessionModels;
@@ -73,14 +76,19 @@ use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 use command::Route;
 use kept::KeptTranscripts;
+use live::Live;
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
+pub(crate) use replies::Said;
 use reports::Reports;
 use result::Figures;
 use secrets::KnownSecrets;
 pub(crate) use secrets::Shield;
 use start_over::DeadEnd;
 use wording::Circumstances;
+
+/// Events of a run between it and who follows it.
+const FOLLOWED: usize = 64;
 
 /// What runs are made of.
 pub(crate) struct Runner {
@@ -245,7 +253,7 @@ async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> 
 }
 
 /// Ended while it was prepared; the text is for people.
-async fn failed<P>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
+async fn failed<P: Asked>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
     let started_at = Some(runner.shared.clock.now_ms());
     done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
 }
@@ -259,7 +267,15 @@ async fn drive(
     control: &RunControl,
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
-    let mut ended = run_agent(runner, &mut prepared, control, events).await;
+    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared));
+    let mut ended = match &mut live {
+        Some(live) => {
+            let (told, followed) = mpsc::channel(FOLLOWED);
+            let running = run_agent(runner, &mut prepared, control, told);
+            tokio::join!(running, live.follow(followed, &events)).0
+        }
+        None => run_agent(runner, &mut prepared, control, events).await,
+    };
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
     if let Some((bus, context)) = prepared.hooks.get() {
@@ -287,6 +303,12 @@ async fn drive(
     }
     let (is_full, candidate) = (ended.is_full, ended.candidate);
     let started_at = ended.started_at;
+    let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
+    let payloads = match live {
+        Some(live) => live.finish(ended.payloads.clone()).await,
+        None => Vec::new(),
+    };
+    let said = Said { payloads: Some(payloads), thinking };
     let figures = prepared.figures(ended, row, &outcome, reason);
     let storing = async {
         let session = &prepared.session;
@@ -307,11 +329,12 @@ async fn drive(
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
     for taken in control.steering.taken() {
-        finish(runner, &record(runner, &taken.row, Some(started_at), outcome.clone())).await;
+        let record = record(runner, &taken.row, Some(started_at), outcome.clone());
+        finish(runner, &taken.row, &record, Said::nothing()).await;
     }
     let report = Some(prepared.report.clone());
     let record = RunRecord { report, ..record(runner, row, Some(started_at), outcome) };
-    finish(runner, &record).await;
+    finish(runner, row, &record, said).await;
     if is_full {
         return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate }));
     }
@@ -359,16 +382,27 @@ fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: Ru
     RunRecord { run_id: row.run_id.clone(), started_at, ended_at, outcome, report: None }
 }
 
-async fn done<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
+async fn done<P: Asked>(
+    runner: &Runner,
+    row: &Row<P>,
+    started_at: Option<i64>,
+    outcome: RunOutcome,
+) -> Ending {
     let record = record(runner, row, started_at, outcome);
-    finish(runner, &record).await;
+    finish(runner, row, &record, Said::default()).await;
     Ending::Done(record)
 }
 
-/// Notes the end of a run. Should the disk refuse, it is tried again.
-pub(crate) async fn finish(runner: &Runner, record: &RunRecord) {
+/// Notes the end of a run, with what its chat platform is told. Should the disk refuse, it is tried again.
+pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
+    let replies = runner.replies(row, record, said).await;
+    let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
-    if let Err(error) = runner.shared.journal.update(Update::Finish(record)).await {
+    let stored = runner.shared.journal.update(Update::Finish(record, replies)).await;
+    if is_told {
+        runner.shared.outbox.wake();
+    }
+    if let Err(error) = stored {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
     }

@@ -8,6 +8,7 @@ use openclaw_agent::hooks::HookSet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::SkillBook;
+use openclaw_channels::Platforms;
 use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
@@ -32,6 +33,8 @@ pub struct Deps {
     pub models: Models,
     /// The skills of all agents; whoever runs the process looks after edits of them.
     pub skills: Arc<SkillBook>,
+    /// The chat platforms there are, and their accounts at work.
+    pub platforms: Arc<Platforms>,
     /// What the prompt says about this machine.
     pub host: HostFacts,
     /// What agents are told besides messages.

@@ -419,6 +419,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         transcripts,
         models: Models::new(Variables::from(&environment), Http::default()),
         skills: Arc::default(),
+        platforms: Arc::default(),
         host: HostFacts::default(),
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],

@@ -262,6 +262,7 @@ impl Person {
             transcripts: Arc::new(FileTranscripts::new(layout)),
             models: Models::new(Variables::from(&environment), Http::default()),
             skills: Arc::default(),
+            platforms: Arc::default(),
             host: openclaw_agent::prompt::HostFacts::default(),
             system_events: Arc::default(),
             command_variables: Vec::new(),

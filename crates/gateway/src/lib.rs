@@ -8,6 +8,7 @@
 
 mod ack_pause;
 mod attachments;
+mod channels;
 mod clock;
 pub mod connection;
 pub mod events;

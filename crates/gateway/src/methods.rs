@@ -6,6 +6,7 @@
 
 mod agent;
 mod agents;
+mod channels;
 mod chat;
 mod config;
 mod config_change;
@@ -17,6 +18,7 @@ mod identity;
 mod keys;
 mod logs;
 mod models;
+mod send;
 mod sessions;
 mod skills;
 mod status;
@@ -104,6 +106,13 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::config::ConfigGet => config::get),
     on!(params::config::ConfigSchema => config::schema),
     on!(params::logs::LogsTail => logs::tail),
+    on!(params::channels::ChannelsStatus => channels::status),
+    on!(params::channels::ChannelsLogout => channels::logout),
+    on!(params::channels::ChannelsStart => channels::start),
+    on!(params::channels::ChannelsStop => channels::stop),
+    on!(params::channels::Trace => channels::trace),
+    on!(params::channels::Send => send::send),
+    on!(params::channels::Poll => send::poll),
 ];
 
 #[cfg(test)]

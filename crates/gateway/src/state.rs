@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use openclaw_agent::skills::SkillBook;
+use openclaw_channels::Platforms;
 use openclaw_config::{Config, Loaded, Paths};
 use openclaw_dispatch::{Dispatch, Settings, SystemEvents};
 use openclaw_models::Models;
@@ -21,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::channels::ChannelManager;
 use crate::clock::now_ms;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::{Event, EventHub};
@@ -56,6 +58,10 @@ pub struct GatewayState {
     pub models: Models,
     /// Messages in, runs, replies.
     pub dispatch: Dispatch,
+    /// The chat platforms there are.
+    pub(crate) platforms: Arc<Platforms>,
+    /// Their accounts, kept at work.
+    pub(crate) channels: ChannelManager,
     /// The skills of all agents.
     pub(crate) skills: Arc<SkillBook>,
     /// Connected clients and their events.

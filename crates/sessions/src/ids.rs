@@ -16,10 +16,20 @@ pub fn uuid() -> Uuid {
     uuid::Builder::from_random_bytes(draw().to_be_bytes()).into_uuid()
 }
 
+/// The version 4 UUID of these bytes.
+pub fn uuid_from(bytes: [u8; 16]) -> Uuid {
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// 32 random bits.
+pub fn draw_u32() -> u32 {
+    let [a, b, c, d, ..] = draw().to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}
+
 /// Eight hex digits, as transcript entries are named.
 pub fn hex() -> String {
-    let [a, b, c, d, ..] = draw().to_be_bytes();
-    format!("{:08x}", u32::from_be_bytes([a, b, c, d]))
+    format!("{:08x}", draw_u32())
 }
 
 /// From now on the whole process draws the same ids in the same order, whenever it is told the same seed: for a test that

@@ -180,9 +180,10 @@ impl Session<'_> {
     fn renew_database(&mut self, set_aside: &Repair, backup: &mut Backup) -> Result<(), String> {
         let set_aside = || checkup::repair(&self.premises, set_aside, backup);
         let saved = renew_database(&self.context.paths().database(), set_aside);
-        let Salvaged { messages, deliveries } = saved.map_err(|error| error.to_string())?;
+        let Salvaged { messages, deliveries, arrivals } = saved.map_err(|error| error.to_string())?;
         self.notes.push(format!(
-            "Taken over from the damaged database: {messages} message(s) and {deliveries} delivery(ies)."
+            "Taken over from the damaged database: {messages} message(s), {deliveries} delivery(ies) and {arrivals} \
+             event(s) of chat platforms."
         ));
         Ok(())
     }

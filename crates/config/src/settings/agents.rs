@@ -527,6 +527,16 @@ impl Config {
         }
     }
 
+    /// How an agent behaves in groups.
+    pub fn group_chat_of(&self, id: &AgentId) -> GroupChat {
+        self.agent_entry(id).map(|entry| entry.group_chat.clone()).unwrap_or_default()
+    }
+
+    /// An agent's own pauses between blocks.
+    pub fn human_delay_of(&self, id: &AgentId) -> HumanDelay {
+        self.agent_entry(id).map(|entry| entry.human_delay).unwrap_or_default()
+    }
+
     /// The session store file of an agent: `session.store` with `{agentId}` replaced, else `sessions.json` in its
     /// sessions directory.
     pub fn session_store(&self, id: &AgentId) -> PathBuf {

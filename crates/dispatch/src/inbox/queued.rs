@@ -41,6 +41,9 @@ pub(crate) struct Facts {
     /// Wall time of its run in seconds; absent is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_limit: Option<u64>,
+    /// Whether it was said on a chat platform.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) from_platform: bool,
     /// Its global lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<String>,
@@ -65,6 +68,7 @@ impl Facts {
             bytes: request.weight(),
             timeout_ms: request.timeout_ms,
             time_limit: decided.and_then(|decided| decided.time_limit),
+            from_platform: request.origin.is_some(),
             lane: request.lane.clone(),
             queue_mode: decided.map(|decided| decided.queue_mode).unwrap_or_default(),
             wants: Wants {
@@ -82,10 +86,10 @@ impl Facts {
         self.lane.as_deref().unwrap_or(MAIN_LANE)
     }
 
-    /// How long a `chat.send` may take from acceptance; `agent` requests have their run's time limit only.
+    /// How long a `chat.send` may take from acceptance; all others have their run's time limit only.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let limit = self.time_limit.map(|seconds| seconds.saturating_mul(1_000));
-        let is_chat = self.kind == Kind::Chat;
+        let is_chat = self.kind == Kind::Chat && !self.from_platform;
         is_chat.then(|| Duration::from_millis(chat_deadline_ms(self.timeout_ms, limit)))
     }
 }

@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::digest::{self, Digest};
 use super::{Attempts, Queued};
+use crate::arrivals::Arrivals;
 use crate::backlog::Share;
 use crate::request::Request;
 
@@ -18,6 +19,8 @@ pub(crate) struct Stored {
     pub(crate) digest: Digest,
     /// `facts`: what a lane has to know of a payload it does not keep.
     pub(crate) facts: Option<String>,
+    /// The events of chat platforms it is made of: decided about when it is stored.
+    pub(crate) arrivals: Arrivals,
 }
 
 impl Stored {
@@ -29,8 +32,9 @@ impl Stored {
     ) -> Result<(Self, Queued), serde_json::Error> {
         let json = serde_json::value::to_raw_value(&request)?;
         let (kind, digest) = (request.kind.as_str(), digest::of(session_key, &request)?);
+        let arrivals = request.arrivals.clone();
         let queued = Queued::of(request, Attempts::default(), share);
         let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;
-        Ok((Self { kind, json, digest, facts }, queued))
+        Ok((Self { kind, json, digest, facts, arrivals }, queued))
     }
 }

@@ -126,7 +126,7 @@ async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(o
     for name in ["d", "c"] {
         accept(&journal, chat(name, "x")).await;
     }
-    journal.update(Update::Finish(finished("d", "done"))).await.unwrap();
+    journal.update(Update::Finish(finished("d", "done"), Vec::new())).await.unwrap();
     assert_eq!(unfinished(open, dir.path()), ["b", "a", "c"], "no clock and no name orders them");
 }
 
@@ -171,12 +171,12 @@ async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finish
     let answered = RunRecord { started_at: None, ..finished("run-1", "hi") };
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("run-1", "/model two")).await;
-    assert_eq!(journal.update(Update::Answered(answered.clone())).await, Ok(true));
+    assert_eq!(journal.update(Update::Answered(answered.clone(), Vec::new())).await, Ok(true));
     assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(Known::Unfinished { .. }))));
     let found = only(open, dir.path());
     assert_eq!(found.row.answered, Some(answered.clone()));
-    journal.update(Update::Finish(answered.clone())).await.unwrap();
-    assert_eq!(journal.update(Update::Answered(answered)).await, Ok(false), "it is past it");
+    journal.update(Update::Finish(answered.clone(), Vec::new())).await.unwrap();
+    assert_eq!(journal.update(Update::Answered(answered, Vec::new())).await, Ok(false), "it is past it");
     assert_eq!(unfinished_count(open, dir.path()), 0);
 }
 
@@ -206,7 +206,7 @@ async fn a_run_id_is_accepted_once(open: Open) {
     let mut later = chat("run-1", "hello");
     later.accepted_at = 2_000;
     assert_eq!(accept(&journal, later.clone()).await, Insert::Known(unfinished));
-    journal.update(Update::Finish(record.clone())).await.unwrap();
+    journal.update(Update::Finish(record.clone(), Vec::new())).await.unwrap();
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     assert_eq!(accept(&journal, later).await, Insert::Known(Known::Finished(record.clone())));
     assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(Known::Finished(record)));
@@ -223,7 +223,7 @@ async fn a_run_id_of_another_message_is_a_conflict_and_changes_nothing(open: Ope
     accept(&journal, chat("run-1", "hello")).await;
     assert_eq!(accept(&journal, chat("run-1", "another text")).await, Insert::Conflict);
     assert_eq!(journal.payload(&run("run-1")).await.unwrap(), chat("run-1", "hello").payload);
-    journal.update(Update::Finish(finished("run-1", "hi"))).await.unwrap();
+    journal.update(Update::Finish(finished("run-1", "hi"), Vec::new())).await.unwrap();
     assert_eq!(accept(&journal, chat("run-1", "another text")).await, Insert::Conflict);
 }
 
@@ -256,12 +256,12 @@ async fn a_run_ends_once(open: Open) {
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
     let record = finished("a", "first");
-    assert_eq!(journal.update(Update::Finish(record.clone())).await, Ok(true));
+    assert_eq!(journal.update(Update::Finish(record.clone(), Vec::new())).await, Ok(true));
     for late in [
-        Update::Finish(finished("a", "second")),
+        Update::Finish(finished("a", "second"), Vec::new()),
         Update::Abort(vec![run("a")], AbortReason::Rpc),
         Update::Attempt(run("a")),
-        Update::Finish(finished("unknown", "x")),
+        Update::Finish(finished("unknown", "x"), Vec::new()),
         Update::Begin(run("unknown"), SessionId::new("s")),
         Update::Prepared(run("unknown")),
         Update::Excuse(vec![run("unknown")]),
@@ -282,7 +282,7 @@ async fn the_prompt_report_is_not_kept(open: Open) {
         report: Some(openclaw_sessions::entry::Json::new(&json!({"source": "run"})).unwrap()),
         ..answered.clone()
     };
-    journal.update(Update::Finish(with_report)).await.unwrap();
+    journal.update(Update::Finish(with_report, Vec::new())).await.unwrap();
     assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(answered)));
 }
 
@@ -334,7 +334,7 @@ async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
         let (entry_id, fresh_id) = (format!("entry-{name}"), SessionId::new(format!("fresh-{name}")));
         accept(&journal, Row { accepted_at, entry_id, fresh_id, ..chat(name, "x") }).await;
     }
-    journal.update(Update::Finish(finished("b", "x"))).await.unwrap();
+    journal.update(Update::Finish(finished("b", "x"), Vec::new())).await.unwrap();
     let expected = ["entry-b", "fresh-b", "entry-c", "fresh-c"].map(str::to_owned);
     assert_eq!(journal.entries_since(2_000).await.unwrap(), HashSet::from(expected));
 }
@@ -406,6 +406,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         error: None,
         session_key: Some(SessionKey::main(&AgentId::default(), "main")),
         accepted_at: 1_000,
+        may_repeat: false,
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");
@@ -552,7 +553,7 @@ fn what_is_acknowledged_is_synced_before() {
         (failed("a"), Durability::Synced),
         (retry("a", DeliveryState::Pending), Durability::Written),
         (Update::Begin(run(), SessionId::new("s")), Durability::Written),
-        (Update::Finish(finished("a", "x")), Durability::Written),
+        (Update::Finish(finished("a", "x"), Vec::new()), Durability::Written),
         (Update::Attempt(run()), Durability::Written),
     ];
     for (update, expected) in rows {

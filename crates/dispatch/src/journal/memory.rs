@@ -1,18 +1,19 @@
 //! A journal in memory, for tests that are not about the database file. What it holds belongs to a directory, as a file would:
 //! whoever opens the same directory finds it again, and [`copy`] leaves a second one as a crash would.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use openclaw_channels::Receipt;
+use openclaw_channels::{Address, Receipt};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
 use crate::api::RunRecord;
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
 use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
@@ -27,6 +28,16 @@ static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<State>>>>> = LazyLock
 struct State {
     messages: Vec<Message>,
     deliveries: Vec<StoredItem>,
+    arrivals: Vec<Arrived>,
+}
+
+/// An event of a platform.
+#[derive(Debug, Clone)]
+struct Arrived {
+    new: NewArrival,
+    decided: Option<(Fate, i64)>,
+    /// The message whose context it is.
+    told_in: Option<RunId>,
 }
 
 /// A message.
@@ -48,6 +59,12 @@ struct StoredItem {
     receipt: Option<Receipt>,
     error: Option<String>,
     next_at: i64,
+    may_repeat: bool,
+}
+
+/// The number of an event by its place, from 1 on.
+fn number_of(place: usize) -> i64 {
+    i64::try_from(place).unwrap()
 }
 
 /// The state of the journal of a directory.
@@ -118,6 +135,13 @@ impl State {
     }
 
     fn accept(&mut self, row: Row<Stored>) -> Insert {
+        let Arrivals { said, context } = &row.payload.arrivals;
+        self.decide(said, &Fate::Run(row.run_id.clone()), row.accepted_at);
+        for number in context {
+            if let Some(noted) = usize::try_from(number - 1).ok().and_then(|at| self.arrivals.get_mut(at)) {
+                noted.told_in.get_or_insert(row.run_id.clone());
+            }
+        }
         let Some(known) = self.message(&row.run_id) else {
             self.messages.push(Message { row, finished: None, attempts: Attempts::default() });
             return Insert::New;
@@ -126,6 +150,41 @@ impl State {
             return Insert::Conflict;
         }
         Insert::Known(known.known())
+    }
+
+    fn arrive(&mut self, events: Vec<NewArrival>) -> Vec<ArrivalInsert> {
+        let key = |new: &NewArrival| {
+            let address = &new.event.address;
+            (address.channel.clone(), address.account.clone(), new.event.native_id.clone())
+        };
+        let mut inserts = Vec::new();
+        for new in events {
+            let is_known = self.arrivals.iter().any(|known| key(&known.new) == key(&new));
+            inserts.push(match is_known {
+                true => ArrivalInsert::Known,
+                false => {
+                    self.arrivals.push(Arrived { new, decided: None, told_in: None });
+                    ArrivalInsert::New(number_of(self.arrivals.len()))
+                }
+            });
+        }
+        inserts
+    }
+
+    fn decide(&mut self, numbers: &[i64], fate: &Fate, now: i64) -> bool {
+        let mut any = false;
+        for (at, arrived) in self.arrivals.iter_mut().enumerate() {
+            if numbers.contains(&number_of(at + 1)) && arrived.decided.is_none() {
+                arrived.decided = Some((fate.clone(), now));
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// With their numbers, in the order of arrival.
+    fn numbered(&self) -> impl DoubleEndedIterator<Item = (i64, &Arrived)> {
+        self.arrivals.iter().enumerate().map(|(at, arrived)| (number_of(at + 1), arrived))
     }
 
     fn deliver(&mut self, new: NewDelivery) -> DeliveryInsert {
@@ -143,8 +202,17 @@ impl State {
             receipt: None,
             error: None,
             next_at: accepted_at,
+            may_repeat: false,
         });
         DeliveryInsert::New
+    }
+
+    /// Says that the change they belong to is made.
+    fn deliver_all(&mut self, replies: Vec<NewDelivery>) -> bool {
+        for reply in replies {
+            self.deliver(reply);
+        }
+        true
     }
 
     fn update(&mut self, update: Update) -> bool {
@@ -175,23 +243,31 @@ impl State {
                 row.abort = if is_first { Some(reason) } else { row.abort };
                 is_first
             }),
-            Update::Answered(record) => {
-                self.each(std::slice::from_ref(&record.run_id), |Message { row, finished, .. }| {
-                    let is_open = finished.is_none();
-                    row.answered = is_open.then(|| record.clone());
-                    is_open
-                })
+            Update::Answered(record, replies) => {
+                let is_open =
+                    self.each(std::slice::from_ref(&record.run_id), |Message { row, finished, .. }| {
+                        let is_open = finished.is_none();
+                        row.answered = is_open.then(|| record.clone());
+                        is_open
+                    });
+                is_open && self.deliver_all(replies)
             }
-            Update::Finish(record) => {
+            Update::Finish(record, replies) => {
                 let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
-                open.map(|message| {
+                let is_open = open.map(|message| {
                     message.finished = Some(RunRecord { report: None, ..record });
                     message.attempts = Attempts::default();
-                })
-                .is_some()
+                });
+                is_open.is_some() && self.deliver_all(replies)
             }
             Update::Sending { id, attempts } => {
-                self.advance(&id, DeliveryState::Sending).map(|item| item.attempts = attempts).is_some()
+                let is_uncertain = self.item(&id).is_some_and(|item| item.state == DeliveryState::Uncertain);
+                self.advance(&id, DeliveryState::Sending)
+                    .map(|item| {
+                        item.attempts = attempts;
+                        item.may_repeat |= is_uncertain;
+                    })
+                    .is_some()
             }
             Update::Tried { id, verdict, now } => {
                 let to = match &verdict {
@@ -226,6 +302,7 @@ impl State {
                 self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
                 self.deliveries.len() < before
             }
+            Update::Decided { numbers, fate, now } => self.decide(&numbers, &fate, now),
         }
     }
 
@@ -252,6 +329,28 @@ impl Message {
     }
 }
 
+impl Arrived {
+    fn stored(&self, number: i64) -> StoredArrival {
+        let NewArrival { event, received_at } = &self.new;
+        StoredArrival { number, event: Ok(event.clone()), received_at: *received_at }
+    }
+
+    fn record(&self, number: i64) -> ArrivalRecord {
+        let NewArrival { event, received_at } = &self.new;
+        ArrivalRecord {
+            number,
+            channel: event.address.channel.clone(),
+            account: event.address.account.clone(),
+            native_id: event.native_id.clone(),
+            message_id: self.new.message_id().map(str::to_owned),
+            target: event.address.target.clone(),
+            received_at: *received_at,
+            fate: self.decided.as_ref().map(|(fate, _)| fate.clone()),
+            decided_at: self.decided.as_ref().map(|(_, at)| *at),
+        }
+    }
+}
+
 impl StoredItem {
     fn status(&self) -> DeliveryStatus {
         DeliveryStatus {
@@ -262,6 +361,7 @@ impl StoredItem {
             error: self.error.clone(),
             session_key: self.delivery.session_key.clone(),
             accepted_at: self.accepted_at,
+            may_repeat: self.may_repeat,
         }
     }
 }
@@ -295,6 +395,60 @@ impl Journal for MemoryJournal {
         })
     }
 
+    fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>> {
+        self.work(|state| Ok(Some(state.arrive(events))))
+    }
+
+    fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+        self.work(|state| {
+            let newer =
+                state.numbered().filter(|(number, arrived)| *number > after && arrived.decided.is_none());
+            Ok(newer.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect())
+        })
+    }
+
+    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+        let conversation = conversation.clone();
+        self.work(|state| {
+            let is_noted = |arrived: &Arrived| {
+                let is_noted = matches!(arrived.decided, Some((Fate::Noted, _))) && arrived.told_in.is_none();
+                is_noted && arrived.new.event.address == conversation
+            };
+            let newest_first = state.numbered().rev().filter(|(_, arrived)| is_noted(arrived));
+            let mut noted: Vec<_> =
+                newest_first.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect();
+            noted.reverse();
+            Ok(noted)
+        })
+    }
+
+    fn arrival_records(&self, id: Option<&str>, most: u32) -> JournalFuture<'_, Vec<ArrivalRecord>> {
+        let id = id.map(str::to_owned);
+        self.work(|state| {
+            let records = state.numbered().rev().map(|(number, arrived)| arrived.record(number));
+            let is_named = |record: &ArrivalRecord| {
+                let run_id = match &record.fate {
+                    Some(Fate::Run(run_id)) => Some(run_id.as_str()),
+                    Some(_) | None => None,
+                };
+                let ids = [Some(record.native_id.as_str()), record.message_id.as_deref(), run_id];
+                id.is_none() || ids.contains(&id.as_deref())
+            };
+            Ok(records.filter(is_named).take(most as usize).collect())
+        })
+    }
+
+    fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>> {
+        self.work(|state| {
+            let mut tally = BTreeMap::new();
+            for arrived in &state.arrivals {
+                let name = arrived.decided.as_ref().map_or("waiting", |(fate, _)| fate.columns().0);
+                *tally.entry(name.to_owned()).or_default() += 1;
+            }
+            Ok(tally.into_iter().collect())
+        })
+    }
+
     fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>> {
         self.work(|state| {
             let since = state.messages.iter().filter(|message| message.row.accepted_at >= accepted_at);
@@ -306,6 +460,14 @@ impl Journal for MemoryJournal {
 
     fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>> {
         self.work(|state| Ok(state.item(id).map(|item| item.status())))
+    }
+
+    fn deliveries_of(&self, run_id: &RunId) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        let prefix = format!("{run_id}:");
+        self.work(move |state| {
+            let own = state.deliveries.iter().filter(|item| item.delivery.id.starts_with(&prefix));
+            Ok(own.map(StoredItem::status).collect())
+        })
     }
 
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {

@@ -5,6 +5,7 @@
 //! meanwhile, which spares SQLite a dozen locks a turn. [`queue`] says what the tables have in common, [`messages`] and
 //! [`deliveries`] are the two. [`mod@file`] opens the file, [`mod@salvage`] saves what can be read of a damaged one.
 
+mod arrivals;
 mod deliveries;
 mod file;
 mod health;
@@ -23,6 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use openclaw_channels::Address;
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
@@ -32,9 +34,11 @@ pub use health::{DatabaseState, check_database, renew_database};
 pub use salvage::Salvaged;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::Known;
 use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
 use crate::request::Request;
+use arrivals::Arrive;
 use messages::Accept;
 use refused::Refused;
 use writer::{Change, Mail, Writer};
@@ -142,6 +146,28 @@ impl Journal for SqliteJournal {
         Box::pin(self.change(delivery))
     }
 
+    fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>> {
+        Box::pin(self.change(Arrive(events)))
+    }
+
+    fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+        Box::pin(self.read(move |db| arrivals::waiting(db, after, most)))
+    }
+
+    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+        let conversation = conversation.clone();
+        Box::pin(self.read(move |db| arrivals::noted(db, &conversation, most)))
+    }
+
+    fn arrival_records(&self, id: Option<&str>, most: u32) -> JournalFuture<'_, Vec<ArrivalRecord>> {
+        let id = id.map(str::to_owned);
+        Box::pin(self.read(move |db| arrivals::records(db, id.as_deref(), most)))
+    }
+
+    fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>> {
+        Box::pin(self.read(arrivals::tally))
+    }
+
     fn update(&self, update: Update) -> JournalFuture<'_, bool> {
         Box::pin(self.change(update))
     }
@@ -167,6 +193,11 @@ impl Journal for SqliteJournal {
     fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>> {
         let id = id.to_owned();
         Box::pin(self.read(move |db| deliveries::status(db, &id)))
+    }
+
+    fn deliveries_of(&self, run_id: &RunId) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        let run_id = run_id.clone();
+        Box::pin(self.read(move |db| deliveries::of_run(db, &run_id)))
     }
 
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {

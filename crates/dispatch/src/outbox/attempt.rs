@@ -137,5 +137,6 @@ async fn store(inner: &Inner, id: String, verdict: Verdict) -> Ended {
     if let Err(error) = inner.journal.update(tried).await {
         tracing::warn!(%error, "what became of a delivery is not stored yet");
     }
+    inner.tries.send_modify(|count| *count += 1);
     ended
 }

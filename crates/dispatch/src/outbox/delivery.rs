@@ -45,4 +45,6 @@ pub struct DeliveryStatus {
     pub session_key: Option<SessionKey>,
     /// Unix milliseconds of acceptance.
     pub accepted_at: i64,
+    /// It was sent once more although an earlier try may have had its effect: its reader may see it twice.
+    pub may_repeat: bool,
 }

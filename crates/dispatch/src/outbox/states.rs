@@ -20,6 +20,17 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sending => "sending",
+            Self::Uncertain => "uncertain",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+        }
+    }
+
     /// The states that may follow.
     pub(crate) fn next_states(self) -> &'static [Self] {
         match self {

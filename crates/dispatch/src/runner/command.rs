@@ -19,11 +19,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::inject::{PutError, RunTranscript};
+use super::replies::Said;
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
 use crate::api::{RunOutcome, RunRecord};
 use crate::commands::{self, Context, Intent};
-use crate::inbox::{Queued, Row};
+use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::Update;
 use crate::session_model::RequestedModel;
@@ -115,7 +116,7 @@ pub(crate) async fn answer_aside(runner: &Runner, row: &Row) -> Option<Answer> {
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Waits for space and for a transcript that another process has. Nothing when the gateway stops before: then the next start
 /// does it.
-pub(crate) async fn close<P: Sync>(
+pub(crate) async fn close<P: Asked>(
     runner: &Runner,
     row: &Row<P>,
     answer: &Answer,
@@ -142,9 +143,10 @@ pub(crate) async fn close<P: Sync>(
 }
 
 /// Finishes a message that was answered.
-async fn finished<P>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
+async fn finished<P: Asked>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
     let record = record(runner, row, None, outcome(said));
-    finish(runner, &record).await;
+    // That was told when it was answered.
+    finish(runner, row, &record, Said::nothing()).await;
     record
 }
 
@@ -280,7 +282,12 @@ impl Runner {
     /// doing it again after a crash.
     async fn answered(&self, row: &Row, answer: Answer) -> Result<Answer, NotBegun> {
         let record = record(self, row, None, outcome(answer.message.as_deref()));
-        self.shared.journal.update(Update::Answered(record)).await?;
+        let replies = self.replies(row, &record, Said::default()).await;
+        let is_told = !replies.is_empty();
+        self.shared.journal.update(Update::Answered(record, replies)).await?;
+        if is_told {
+            self.shared.outbox.wake();
+        }
         Ok(answer)
     }
 

@@ -6,6 +6,7 @@ use openclaw_sessions::send_policy::chat_type_of;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use crate::inbox::Row;
+use crate::origin::Origin as Place;
 use crate::request::{Kind, WEBCHAT};
 
 /// The contact through which a message came.
@@ -18,12 +19,17 @@ pub(super) enum Contact {
         /// What the client calls itself.
         name: Option<String>,
     },
+    /// Somebody on a chat platform.
+    Platform(Box<Place>, SessionKey),
     /// A program; nothing is learnt.
     Unknown,
 }
 
 impl Contact {
     pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
+        if let Some(origin) = &row.payload.origin {
+            return Self::Platform(origin.clone(), key.clone());
+        }
         match row.payload.kind {
             Kind::Chat => Self::Person { chat_type: chat_type(key), name: row.payload.sender.clone() },
             Kind::Agent => Self::Unknown,
@@ -39,7 +45,11 @@ impl Contact {
 
     /// Makes a row say it. What is known of a chat platform stays: such a conversation is only looked in on from here.
     pub(super) fn note(&self, entry: &mut SessionEntry) {
-        let Self::Person { chat_type, name } = self else { return };
+        let (chat_type, name) = match self {
+            Self::Person { chat_type, name } => (chat_type, name),
+            Self::Platform(origin, key) => return note_platform(origin, key, entry),
+            Self::Unknown => return,
+        };
         let chat_type = *entry.chat_type.get_or_insert(*chat_type);
         let known = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
         if known.is_none_or(|provider| INTERNAL_CHANNELS.contains(&provider)) {
@@ -54,6 +64,15 @@ impl Contact {
         }
         let route = DeliveryContext { channel: Some(WEBCHAT.into()), ..DeliveryContext::default() };
         update_last_route(entry, &route);
+    }
+}
+
+/// Where answers of its own go is learnt from talk between two, and in a group's own session from the group: what is said in a group
+/// does not lead a person's messages there.
+fn note_platform(origin: &Place, key: &SessionKey, entry: &mut SessionEntry) {
+    origin.note(key, entry);
+    if origin.is_direct() || chat_type_of(key).is_some_and(|kind| kind != ChatType::Direct) {
+        update_last_route(entry, &origin.route());
     }
 }
 

@@ -198,7 +198,8 @@ impl Runner {
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
         let tools = self.tools(&session, &settings, model, &shield, &skills);
-        let parts = PromptParts { files: &files, skills: &skills, tools: &tools };
+        let parts =
+            PromptParts { files: &files, skills: &skills, tools: &tools, channel: row.payload.channel() };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);

@@ -25,7 +25,7 @@ use crate::api::Occasion;
 use crate::hooks::Restart;
 use crate::inbox::{Queued, Row};
 use crate::journal::{Journal, Update};
-use crate::request::{Kind, WEBCHAT};
+use crate::request::Kind;
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
 
@@ -222,8 +222,8 @@ impl Runner {
     ) {
         let had_one = previous.is_some_and(|entry| entry.session_id.is_some());
         let (command, source) = match asked {
-            IsAsked::ByMessage if is_reset_word(row) => (Some(CommandAction::Reset), WEBCHAT),
-            IsAsked::ByMessage => (Some(CommandAction::New), WEBCHAT),
+            IsAsked::ByMessage if is_reset_word(row) => (Some(CommandAction::Reset), row.payload.channel()),
+            IsAsked::ByMessage => (Some(CommandAction::New), row.payload.channel()),
             IsAsked::ByNobody if had_one && !row.payload.is_isolated() => (Some(CommandAction::New), "auto"),
             IsAsked::ByNobody => (None, "auto"),
         };
@@ -358,7 +358,7 @@ fn agent_of(row: &Row, settings: &Settings) -> AgentId {
 fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
     let key = &row.session_key;
     let channel = match row.payload.kind {
-        Kind::Chat => group_channel(key, entry).unwrap_or(WEBCHAT),
+        Kind::Chat => group_channel(key, entry).unwrap_or_else(|| row.payload.channel()),
         Kind::Agent => match row.payload.occasion {
             Occasion::Request | Occasion::Heartbeat => return true,
             Occasion::Isolated => return false,

@@ -7,6 +7,7 @@ use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent,
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
 use crate::inbox::Row;
+use crate::origin::{Frame, Origin};
 use crate::request::Kind;
 
 /// What the text of a message depends on besides the message.
@@ -59,6 +60,9 @@ pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
 }
 
 fn text(row: &Row, circumstances: &Circumstances) -> String {
+    if let Some(origin) = &row.payload.origin {
+        return platform_text(row, origin, circumstances);
+    }
     let body = match &circumstances.reset {
         Some(rest) if rest.trim().is_empty() => GREETING.to_owned(),
         Some(rest) => stamped(rest, row.accepted_at, &circumstances.zone),
@@ -75,6 +79,19 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
             format!("{told}{note}{body}\n[message_id: {}]", row.run_id)
         }
     }
+}
+
+/// What was said on a chat platform is framed already, with the time.
+fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> String {
+    let Frame { lead, before, after } = &origin.frame;
+    let told = &circumstances.system_block;
+    let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
+    let body = match &circumstances.reset {
+        Some(rest) if rest.trim().is_empty() => GREETING.to_owned(),
+        Some(rest) => format!("{before}{rest}{after}"),
+        None => format!("{before}{}{after}", row.payload.words()),
+    };
+    format!("{lead}{told}{note}{body}\n[message_id: {}]", origin.message_id)
 }
 
 /// With the time it was said at.

@@ -22,6 +22,12 @@ impl ChangeError for RosterError {
     }
 }
 
+impl ChangeError for WriteError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Changed)
+    }
+}
+
 impl ChangeError for UpdateError {
     fn is_conflict(&self) -> bool {
         matches!(self, Self::Write(WriteError::Changed))

@@ -8,6 +8,7 @@ use std::time::Instant;
 use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::skills::SkillBook;
+use openclaw_channels::Platforms;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
@@ -25,6 +26,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
 
 use super::run::StartError;
+use crate::channels::ChannelManager;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
 use crate::handshake::client_address::proxy_range;
@@ -68,6 +70,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
     let skills = Arc::<SkillBook>::default();
+    let platforms = Arc::<Platforms>::default();
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
@@ -75,6 +78,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         transcripts: Arc::clone(&transcripts),
         models: models.clone(),
         skills: Arc::clone(&skills),
+        platforms: Arc::clone(&platforms),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
@@ -92,6 +96,8 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         quotas: QuotaCache::default(),
         models,
         dispatch,
+        platforms,
+        channels: ChannelManager::default(),
         skills,
         events: EventHub::new(),
         presence: Presence::new(given.host.presence()),

@@ -13,6 +13,7 @@ use openclaw_config::{
     Config, Environment, InvalidConfig, Loaded, Unmet, shared_place, unmet_protections, unsupported,
 };
 use openclaw_dispatch::StartError as DispatchStartError;
+use openclaw_dispatch::outbox::OutboxError;
 use openclaw_models::Ask;
 use openclaw_sessions::StoreError;
 use tokio::sync::oneshot;
@@ -27,6 +28,7 @@ use super::old_state;
 use super::parts::{Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
 use super::stop::{self, Signals};
+use crate::channels::ChannelManager;
 use crate::handshake::origin::PageRules;
 use crate::host::{Host, own_addresses};
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
@@ -179,6 +181,9 @@ pub enum StartError {
     /// Dispatch can't start.
     #[error("Gateway failed to start: {0}")]
     Dispatch(#[from] DispatchStartError),
+    /// What platforms brought before the last stop can't be read.
+    #[error("Gateway failed to start: {0}")]
+    Arrivals(#[from] OutboxError),
     /// The system gives no signals.
     #[error("Gateway failed to start: cannot listen for signals: {0}")]
     Signals(std::io::Error),
@@ -240,6 +245,10 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
     }
     let is_daemon = options.log != LogTarget::Existing;
+    if is_daemon {
+        let sink = state.dispatch.inbound().await?;
+        state.tasks.spawn(ChannelManager::run(Arc::clone(&state), sink));
+    }
     if is_daemon && state.dispatch.has_hooks() {
         state.tasks.spawn(tell_hooks(Arc::clone(&state)));
     }

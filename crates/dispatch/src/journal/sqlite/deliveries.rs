@@ -1,7 +1,7 @@
 //! The table `outbox`: what is written into it and read from it.
 
 use openclaw_channels::{Address, Part};
-use openclaw_protocol::SessionKey;
+use openclaw_protocol::{RunId, SessionKey};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
@@ -28,13 +28,7 @@ impl States for DeliveryState {
     const ALL: &'static [Self] = &[Self::Pending, Self::Sending, Self::Uncertain, Self::Sent, Self::Failed];
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sending => "sending",
-            Self::Uncertain => "uncertain",
-            Self::Sent => "sent",
-            Self::Failed => "failed",
-        }
+        self.as_str()
     }
 
     fn next(self) -> &'static [Self] {
@@ -54,35 +48,53 @@ impl Change for NewDelivery {
     }
 
     fn apply(&self, db: &Connection) -> Result<DeliveryInsert, JournalError> {
-        let Delivery { id, address, session_key, part, expires_at } = &self.delivery;
-        if let Some(status) = status(db, id)? {
+        if let Some(status) = status(db, &self.delivery.id)? {
             return Ok(DeliveryInsert::Known(status));
         }
         if queue::count_open::<DeliveryState>(db)? >= MAX_OPEN {
             return Ok(DeliveryInsert::Full);
         }
-        let item = NewItem {
-            key: id,
-            kind: KIND,
-            payload: &serde_json::to_string(part)?,
-            accepted_at: self.accepted_at,
-            columns: &[
-                ("channel", &address.channel),
-                ("account", &address.account),
-                ("target", &address.target),
-                ("thread", &address.thread),
-                ("session_key", &session_key.as_ref().map(SessionKey::as_str)),
-                ("expires_at", expires_at),
-                ("next_at", &self.accepted_at),
-            ],
-        };
-        queue::insert::<DeliveryState>(db, &item)?;
+        insert(db, self)?;
         Ok(DeliveryInsert::New)
     }
 }
 
+/// The answers of a message that was accepted: however many wait, none is refused. Says that they are stored.
+pub(super) fn accept_all(db: &Connection, replies: &[NewDelivery]) -> Result<bool, JournalError> {
+    for reply in replies {
+        insert(db, reply)?;
+    }
+    Ok(true)
+}
+
+/// Nothing for an id that is known.
+fn insert(db: &Connection, new: &NewDelivery) -> Result<bool, JournalError> {
+    let Delivery { id, address, session_key, part, expires_at } = &new.delivery;
+    let item = NewItem {
+        key: id,
+        kind: KIND,
+        payload: &serde_json::to_string(part)?,
+        accepted_at: new.accepted_at,
+        columns: &[
+            ("channel", &address.channel),
+            ("account", &address.account),
+            ("target", &address.target),
+            ("thread", &address.thread),
+            ("session_key", &session_key.as_ref().map(SessionKey::as_str)),
+            ("expires_at", expires_at),
+            ("next_at", &new.accepted_at),
+        ],
+    };
+    queue::insert::<DeliveryState>(db, &item)
+}
+
 /// The platform is about to be asked.
 pub(super) fn sending(db: &Connection, id: &str, attempts: u32) -> Result<bool, JournalError> {
+    if attempts > 1 {
+        // Its reader may see it twice.
+        db.prepare_cached("UPDATE outbox SET may_repeat = 1 WHERE id = ?1 AND state = 'uncertain'")?
+            .execute(params![id])?;
+    }
     queue::advance(db, id, DeliveryState::Sending, &[("attempts", &attempts)])
 }
 
@@ -157,12 +169,20 @@ fn prune_state(
     Ok(())
 }
 
-const STATUS: &str = "id, state, attempts, receipt, error, session_key, accepted_at";
+const STATUS: &str = "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
     let sql = format!("SELECT {STATUS} FROM outbox WHERE id = ?1");
     Ok(db.prepare_cached(&sql)?.query_row(params![id], read_status).optional()?)
+}
+
+/// The deliveries of a run's answer, in order.
+pub(super) fn of_run(db: &Connection, run_id: &RunId) -> Result<Vec<DeliveryStatus>, JournalError> {
+    let sql = format!("SELECT {STATUS} FROM outbox WHERE id >= ?1 || ':' AND id < ?1 || ';' ORDER BY seq");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![run_id.as_str()], read_status)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Deliveries that were given up, the newest first.
@@ -183,6 +203,7 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
         error: row.get(4)?,
         session_key: session_of(row)?,
         accepted_at: row.get(6)?,
+        may_repeat: row.get(7)?,
     })
 }
 

@@ -91,10 +91,31 @@ INSERT INTO inbox_4 (seq, run_id, state, kind, session_key, session_id, accepted
 DROP TABLE inbox;
 ALTER TABLE inbox_4 RENAME TO inbox;
 ",
+    "
+CREATE TABLE arrivals (
+    seq INTEGER PRIMARY KEY,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    native_id TEXT NOT NULL,
+    message_id TEXT,
+    target TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    fate TEXT CHECK (fate IN ('run', 'noted', 'handled', 'dropped')),
+    reason TEXT,
+    run_id TEXT,
+    decided_at INTEGER,
+    payload TEXT,
+    UNIQUE (channel, account, native_id)
+) STRICT;
+CREATE INDEX arrivals_waiting ON arrivals (seq) WHERE fate IS NULL;
+CREATE INDEX arrivals_decided ON arrivals (decided_at) WHERE decided_at IS NOT NULL;
+ALTER TABLE outbox ADD COLUMN may_repeat INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fate = 'noted' AND run_id IS NULL;
+",
 ];
 
 /// The tables, by the order in which they came.
-pub(super) const TABLES: [&str; 2] = ["inbox", "outbox"];
+pub(super) const TABLES: [&str; 3] = ["inbox", "outbox", "arrivals"];
 
 /// Suffix of a new file until it takes the place of a damaged one.
 const RENEWED: &str = ".renewed";
@@ -172,11 +193,11 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
         JournalError::Storage(format!("it is damaged ({why}) and can't be set aside: {error}"))
     };
     keep_log(path).map_err(refused)?;
-    let Salvaged { messages, deliveries } = salvage(path)?;
+    let Salvaged { messages, deliveries, arrivals } = salvage(path)?;
     let kept = set_aside(path).map_err(refused)?;
     put_in_place(path).map_err(refused)?;
     tracing::error!(
-        kept = %kept.display(), why, messages, deliveries,
+        kept = %kept.display(), why, messages, deliveries, arrivals,
         "gateway.sqlite was damaged: it is kept aside, and what could be read of it was taken over; messages that \
          could not be read are not answered, transcripts are untouched"
     );

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
+use super::arrivals;
 use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
 use super::writer::Change;
@@ -78,7 +79,9 @@ impl Change for Accept {
                 ("facts", &row.payload.facts),
             ],
         };
-        if queue::insert::<MessageState>(db, &item)? {
+        let is_new = queue::insert::<MessageState>(db, &item)?;
+        arrivals::become_run(db, &row.payload.arrivals, &row.run_id, row.accepted_at)?;
+        if is_new {
             return Ok(Insert::New);
         }
         if digest(db, &row.run_id)?.is_some_and(|known| known != row.payload.digest) {

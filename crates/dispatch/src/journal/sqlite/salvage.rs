@@ -15,6 +15,8 @@ pub struct Salvaged {
     pub messages: usize,
     /// Deliveries, those that were made included.
     pub deliveries: usize,
+    /// Events of chat platforms, those that were decided about included.
+    pub arrivals: usize,
 }
 
 /// Copies what is readable.
@@ -30,7 +32,8 @@ pub(super) fn copy(damaged: &Path, to: &mut Connection) -> Result<Salvaged, Jour
         let count = copy_table(&from, &transaction, table)?;
         match table {
             "inbox" => salvaged.messages = count,
-            _ => salvaged.deliveries = count,
+            "outbox" => salvaged.deliveries = count,
+            _ => salvaged.arrivals = count,
         }
     }
     transaction.commit()?;

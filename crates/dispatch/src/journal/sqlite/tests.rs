@@ -137,7 +137,7 @@ async fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     assert_eq!(journal.read(all_runs).await.unwrap(), ["run-1", "run-2"]);
     assert_eq!(journal.read(queue::count_open::<DeliveryState>).await, Ok(0));
     journal.close().await;
-    assert_eq!(version(dir.path()), 4);
+    assert_eq!(version(dir.path()), 5);
 }
 
 #[tokio::test]
@@ -148,10 +148,10 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     db.pragma_update(None, "user_version", 99).unwrap();
     drop(db);
     let refused = open(dir.path()).err().unwrap();
-    assert_eq!(refused, JournalError::Newer { found: 99, known: 4 });
+    assert_eq!(refused, JournalError::Newer { found: 99, known: 5 });
     assert_eq!(
         refused.to_string(),
-        "it has schema version 99, this version knows 4: start the newer openclaw, or move the file away"
+        "it has schema version 99, this version knows 5: start the newer openclaw, or move the file away"
     );
     assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
 }
@@ -388,7 +388,10 @@ fn check_laws<S: States + std::fmt::Debug>() {
 
 fn finish(run: &str, ended_at: i64) -> Update {
     let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}) };
-    Update::Finish(RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome, report: None })
+    Update::Finish(
+        RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome, report: None },
+        Vec::new(),
+    )
 }
 
 #[tokio::test]
@@ -443,7 +446,7 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     let ended = openclaw_sessions::time::now_ms();
     journal.update(finish("before", ended)).await.unwrap_err();
     assert_eq!(journal.message(&RunId::new("during")).await.unwrap(), None);
-    let Update::Finish(record) = finish("before", ended) else { panic!("a finished run") };
+    let Update::Finish(record, _) = finish("before", ended) else { panic!("a finished run") };
     let known = Some(Known::Finished(record));
     let before = journal.message(&RunId::new("before")).await.unwrap();
     assert_eq!(before, known, "it has ended, stored or not");

@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
 use super::refused::Refused;
-use super::{deliveries, messages};
+use super::{arrivals, deliveries, messages};
 use crate::journal::{Durability, JournalError, Update};
 
 /// What is taken from the mailbox at once: changes in one transaction, and reads behind them.
@@ -63,12 +63,17 @@ impl Change for Update {
             Self::Excuse(runs) => messages::excuse(db, runs),
             Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
             Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
-            Self::Answered(record) => messages::answered(db, record),
-            Self::Finish(record) => messages::finish(db, record),
+            Self::Answered(record, replies) => {
+                Ok(messages::answered(db, record)? && deliveries::accept_all(db, replies)?)
+            }
+            Self::Finish(record, replies) => {
+                Ok(messages::finish(db, record)? && deliveries::accept_all(db, replies)?)
+            }
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
             Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
             Self::Revive { id, now } => deliveries::revive(db, id, *now),
             Self::Discard(id) => deliveries::discard(db, id),
+            Self::Decided { numbers, fate, now } => arrivals::decide(db, numbers, fate, *now),
         }
     }
 
@@ -125,7 +130,7 @@ impl<C: Change> Work for Typed<C> {
     fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
         let Self { change, reply, .. } = *self;
         let retry = change.into_retry();
-        if let Some(Update::Finish(record)) = &retry {
+        if let Some(Update::Finish(record, _)) = &retry {
             refused.add(record.clone());
         }
         let _ = reply.send(Err(error));
@@ -326,7 +331,7 @@ impl Writer {
                 tracing::info!(count = self.retries.len(), "the journal stored what it had refused");
                 self.is_log_stale = false;
                 for update in self.retries.drain(..) {
-                    if let Update::Finish(record) = update {
+                    if let Update::Finish(record, _) = update {
                         self.refused.remove(&record.run_id);
                     }
                 }
@@ -357,7 +362,7 @@ impl Writer {
             return;
         }
         self.since_prune = 0;
-        for prune in [messages::prune, deliveries::prune] {
+        for prune in [messages::prune, deliveries::prune, arrivals::prune] {
             if let Err(error) = prune(&self.db, now_ms()) {
                 tracing::warn!(%error, "the journal could not be pruned");
             }

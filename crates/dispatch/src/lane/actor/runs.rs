@@ -16,7 +16,7 @@ use crate::job::Job;
 use crate::lane::machine::Input;
 use crate::lane::running::Running;
 use crate::runner::compaction::{self, AfterRun};
-use crate::runner::{self, Ending, RunControl};
+use crate::runner::{self, Ending, RunControl, Said};
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;
@@ -187,7 +187,7 @@ impl Actor {
             outcome,
             report: None,
         };
-        runner::finish(&self.runner, &record).await;
+        runner::finish(&self.runner, &job.row, &record, Said::default()).await;
         record
     }
 

@@ -16,7 +16,6 @@ use openclaw_models::reference::ModelNames;
 use openclaw_sessions::time::now_ms;
 
 use super::reasoning;
-use crate::request::WEBCHAT;
 use crate::runner::Runner;
 use crate::runner::session::Session;
 use crate::setup::Settings;
@@ -26,6 +25,8 @@ pub(in crate::runner) struct PromptParts<'a> {
     pub(in crate::runner) files: &'a [BootstrapFile],
     pub(in crate::runner) skills: &'a Snapshot,
     pub(in crate::runner) tools: &'a Toolbox,
+    /// The channel its message was said on.
+    pub(in crate::runner) channel: &'a str,
 }
 
 impl Runner {
@@ -35,7 +36,7 @@ impl Runner {
         session: &Session,
         settings: &Settings,
         first: &Candidate,
-        PromptParts { files, skills, tools }: PromptParts<'_>,
+        PromptParts { files, skills, tools, channel }: PromptParts<'_>,
     ) -> (Arc<str>, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
@@ -62,7 +63,7 @@ impl Runner {
                     .or_else(|| self.repo_roots.find(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
-                channel: Some(WEBCHAT.to_owned()),
+                channel: Some(channel.to_owned()),
                 capabilities: Vec::new(),
                 thinking: Some(first.thinking.as_str().to_owned()),
             },

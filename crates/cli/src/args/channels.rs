@@ -1,0 +1,306 @@
+//! `openclaw channels`, `pairing`, `message` and `trace`.
+
+use clap::{Args, Subcommand};
+
+use super::TargetArgs;
+
+/// `openclaw channels`.
+#[derive(Debug, Args)]
+pub(crate) struct ChannelsArgs {
+    #[command(subcommand)]
+    pub(crate) command: ChannelsCommand,
+}
+
+/// What to do with chat platforms.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChannelsCommand {
+    /// Accounts that are configured
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Leave quotas of providers out; they are shown by `models status`
+        #[arg(long, hide = true)]
+        no_usage: bool,
+    },
+    /// How the accounts stand
+    Status {
+        /// Ask the platforms
+        #[arg(long)]
+        probe: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Configure an account
+    Add(Box<ChannelsAddArgs>),
+    /// Switch an account off, or delete it
+    Remove {
+        /// Platform
+        #[arg(long, value_name = "name")]
+        channel: Option<String>,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        /// Delete its section instead of switching it off
+        #[arg(long)]
+        delete: bool,
+    },
+    /// Forget an account's token
+    Logout {
+        /// Platform
+        #[arg(long, value_name = "channel", default_value = "whatsapp")]
+        channel: String,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Start an account, or start it anew
+    Start(AccountArgs),
+    /// Stop an account until it is started again
+    Stop(AccountArgs),
+}
+
+/// `channels start|stop`.
+#[derive(Debug, Args)]
+pub(crate) struct AccountArgs {
+    /// Platform
+    #[arg(long, value_name = "channel")]
+    pub(crate) channel: String,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+/// `channels add`. The options of platforms that this version does not have are taken and refused by name.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ChannelsAddArgs {
+    /// Platform
+    #[arg(long, value_name = "name")]
+    pub(crate) channel: Option<String>,
+    /// Account; the default one where absent
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// Label for people
+    #[arg(long, value_name = "name")]
+    pub(crate) name: Option<String>,
+    /// Bot token
+    #[arg(long, value_name = "token")]
+    pub(crate) token: Option<String>,
+    /// Bot token
+    #[arg(long, value_name = "token")]
+    pub(crate) bot_token: Option<String>,
+    /// File that holds the bot token
+    #[arg(long, value_name = "path")]
+    pub(crate) token_file: Option<String>,
+    /// Take the token from the environment
+    #[arg(long)]
+    pub(crate) use_env: bool,
+    /// Address that the platform pushes to
+    #[arg(long, value_name = "url")]
+    pub(crate) webhook_url: Option<String>,
+    /// Path of the webhook
+    #[arg(long, value_name = "path")]
+    pub(crate) webhook_path: Option<String>,
+    #[arg(long, hide = true)]
+    access_token: Option<String>,
+    #[arg(long, hide = true)]
+    app_token: Option<String>,
+    #[arg(long, hide = true)]
+    audience: Option<String>,
+    #[arg(long, hide = true)]
+    audience_type: Option<String>,
+    #[arg(long, hide = true)]
+    auth_dir: Option<String>,
+    #[arg(long, hide = true)]
+    auto_discover_channels: bool,
+    #[arg(long, hide = true)]
+    no_auto_discover_channels: bool,
+    #[arg(long, hide = true)]
+    cli_path: Option<String>,
+    #[arg(long, hide = true)]
+    code: Option<String>,
+    #[arg(long, hide = true)]
+    db_path: Option<String>,
+    #[arg(long, hide = true)]
+    device_name: Option<String>,
+    #[arg(long, hide = true)]
+    dm_allowlist: Option<String>,
+    #[arg(long, hide = true)]
+    group_channels: Option<String>,
+    #[arg(long, hide = true)]
+    homeserver: Option<String>,
+    #[arg(long, hide = true)]
+    http_host: Option<String>,
+    #[arg(long, hide = true)]
+    http_port: Option<String>,
+    #[arg(long, hide = true)]
+    http_url: Option<String>,
+    #[arg(long, hide = true)]
+    initial_sync_limit: Option<String>,
+    #[arg(long, hide = true)]
+    password: Option<String>,
+    #[arg(long, hide = true)]
+    region: Option<String>,
+    #[arg(long, hide = true)]
+    service: Option<String>,
+    #[arg(long, hide = true)]
+    ship: Option<String>,
+    #[arg(long, hide = true)]
+    signal_number: Option<String>,
+    #[arg(long, hide = true)]
+    url: Option<String>,
+    #[arg(long, hide = true)]
+    user_id: Option<String>,
+}
+
+/// `openclaw pairing`.
+#[derive(Debug, Args)]
+pub(crate) struct PairingArgs {
+    #[command(subcommand)]
+    pub(crate) command: PairingCommand,
+}
+
+/// What to do with those who wait to be let in.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairingCommand {
+    /// Who waits
+    List {
+        /// Platform
+        name: Option<String>,
+        /// Platform
+        #[arg(long, value_name = "channel")]
+        channel: Option<String>,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let somebody in
+    Approve {
+        /// Platform, or the code with --channel
+        code_or_channel: String,
+        /// The code
+        code: Option<String>,
+        /// Platform
+        #[arg(long, value_name = "channel")]
+        channel: Option<String>,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        /// Tell them
+        #[arg(long)]
+        notify: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+}
+
+/// `openclaw message`.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    #[command(subcommand)]
+    pub(crate) command: MessageCommand,
+}
+
+/// What to do with messages of platforms.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MessageCommand {
+    /// Send a message
+    Send(MessageSendArgs),
+    /// Ask a question with answers to choose from
+    Poll(MessagePollArgs),
+}
+
+/// What every `message` command takes.
+#[derive(Debug, Args)]
+pub(crate) struct MessageCommonArgs {
+    /// Platform
+    #[arg(long, value_name = "channel")]
+    pub(crate) channel: Option<String>,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// Where to
+    #[arg(short, long, value_name = "dest")]
+    pub(crate) target: String,
+    /// Say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[arg(long, hide = true)]
+    verbose: bool,
+}
+
+/// `message send`.
+#[derive(Debug, Args)]
+pub(crate) struct MessageSendArgs {
+    #[command(flatten)]
+    pub(crate) common: MessageCommonArgs,
+    /// Markdown
+    #[arg(short, long, value_name = "text")]
+    pub(crate) message: Option<String>,
+    /// A file
+    #[arg(long, value_name = "path-or-url")]
+    pub(crate) media: Option<String>,
+    /// The message it answers
+    #[arg(long, value_name = "id")]
+    pub(crate) reply_to: Option<String>,
+    /// Thread
+    #[arg(long, value_name = "id")]
+    pub(crate) thread_id: Option<String>,
+    /// The reader's device stays silent
+    #[arg(long)]
+    pub(crate) silent: bool,
+    /// A video plays as a GIF does
+    #[arg(long)]
+    pub(crate) gif_playback: bool,
+    #[arg(long, hide = true)]
+    pub(crate) buttons: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) card: Option<String>,
+}
+
+/// `message poll`.
+#[derive(Debug, Args)]
+pub(crate) struct MessagePollArgs {
+    #[command(flatten)]
+    pub(crate) common: MessageCommonArgs,
+    /// The question
+    #[arg(long, value_name = "text")]
+    pub(crate) poll_question: String,
+    /// An answer; repeat it
+    #[arg(long, value_name = "choice")]
+    pub(crate) poll_option: Vec<String>,
+    /// More than one may be chosen
+    #[arg(long)]
+    pub(crate) poll_multi: bool,
+    /// How long it is open
+    #[arg(long, value_name = "n")]
+    pub(crate) poll_duration_hours: Option<u32>,
+    #[arg(short, long, hide = true)]
+    message: Option<String>,
+}
+
+/// `openclaw trace`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// A platform's id of a message, a run's id, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) id: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}

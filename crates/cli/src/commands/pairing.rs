@@ -1,0 +1,141 @@
+//! `openclaw pairing list|approve` (spec `channels.md` §2.2): reads and writes the files that a gateway reads with every message.
+
+use openclaw_channels::access::{PairingRequest, PairingStore};
+use openclaw_channels::{Channel, Platforms};
+use openclaw_protocol::params::channels::Send;
+use openclaw_sessions::key::normalize_account_id;
+use serde_json::{Value, json};
+
+use super::channels::{call, platform};
+use crate::args::{PairingArgs, PairingCommand, TargetArgs};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+const DEFAULT: &str = "default";
+/// What somebody is told who was let in. Clients of the reference know these words.
+const APPROVED: &str = "✅ OpenClaw access approved. Send a message to start chatting.";
+
+pub(super) fn run(args: &PairingArgs, context: &Context) -> Outcome {
+    match &args.command {
+        PairingCommand::List { name, channel, account, json } => {
+            let name = channel.as_deref().or(name.as_deref()).ok_or_else(no_channel)?;
+            list(context, platform(name)?.as_ref(), account.as_deref(), *json)
+        }
+        PairingCommand::Approve { code_or_channel, code, channel, account, notify, target } => {
+            let (name, code) = match (channel.as_deref(), code.as_deref()) {
+                (Some(name), None) => (name, code_or_channel.as_str()),
+                (Some(name), Some(code)) => (name, code),
+                (None, Some(code)) => (code_or_channel.as_str(), code),
+                (None, None) => return Err(no_channel()),
+            };
+            let wanted = Wanted { code, account: account.as_deref(), notify: *notify, target };
+            approve(context, platform(name)?.as_ref(), &wanted)
+        }
+    }
+}
+
+fn no_channel() -> Failure {
+    let platforms = Platforms::default();
+    let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
+    Failure::usage(format!(
+        "Channel required. Use --channel <channel> or pass it as the first argument (expected one of: {})",
+        known.join(", ")
+    ))
+}
+
+fn store(context: &Context, channel: &str, account: &str) -> PairingStore {
+    PairingStore::new(context.paths().credentials_dir(), channel, account)
+}
+
+/// The accounts whose files are looked at: the one that is named, or all of them.
+fn accounts(context: &Context, channel: &dyn Channel, named: Option<&str>) -> Vec<String> {
+    if let Some(named) = named {
+        return vec![normalize_account_id(named)];
+    }
+    let mut all = channel.account_ids(&context.config_or_default());
+    if !all.iter().any(|id| id == DEFAULT) {
+        all.push(DEFAULT.to_owned());
+    }
+    all
+}
+
+fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: bool) -> Outcome {
+    let id = channel.info().id;
+    let mut requests: Vec<(String, PairingRequest)> = Vec::new();
+    for account in accounts(context, channel, account) {
+        let pending = store(context, id, &account).pending().map_err(|error| unreadable(&error))?;
+        requests.extend(pending.into_iter().map(|request| (account.clone(), request)));
+    }
+    requests.sort_by(|a, b| a.1.created_at.cmp(&b.1.created_at));
+    if json {
+        let requests: Vec<&PairingRequest> = requests.iter().map(|(_, request)| request).collect();
+        output::json(&json!({"channel": id, "requests": requests}));
+        return Ok(0);
+    }
+    if requests.is_empty() {
+        output::line(&format!("No pending {id} pairing requests."));
+        return Ok(0);
+    }
+    output::line("Code      Id            Who                   Account   Asked");
+    for (account, request) in requests {
+        let meta = |key: &str| request.meta.as_ref()?.get(key)?.as_str().map(str::to_owned);
+        let name =
+            meta("username").map(|name| format!("@{name}")).or_else(|| meta("name")).unwrap_or_default();
+        let name = output::one_line(&name);
+        output::line(&format!(
+            "{:<9} {:<13} {name:<21} {account:<9} {}",
+            request.code, request.id, request.created_at
+        ));
+    }
+    output::line("");
+    output::line(&format!(
+        "Let somebody in: {}",
+        context.hint_command(&format!("openclaw pairing approve {id} <code>"))
+    ));
+    Ok(0)
+}
+
+struct Wanted<'a> {
+    code: &'a str,
+    account: Option<&'a str>,
+    notify: bool,
+    target: &'a TargetArgs,
+}
+
+fn approve(context: &Context, channel: &dyn Channel, wanted: &Wanted<'_>) -> Outcome {
+    let id = channel.info().id;
+    for account in accounts(context, channel, wanted.account) {
+        let approved = store(context, id, &account).approve(channel, wanted.code);
+        let Some(request) = approved.map_err(|error| unreadable(&error))? else { continue };
+        output::line(&format!("Approved {id} sender {}.", request.id));
+        if wanted.notify {
+            notify(context, id, &account, &request, wanted.target);
+        }
+        return Ok(0);
+    }
+    let code = output::one_line(wanted.code);
+    Err(Failure::new("unknown-code", format!("No pending pairing request found for code: {code}")).hint(
+        format!(
+            "Codes count for an hour. Those that wait: {}",
+            context.hint_command(&format!("openclaw pairing list {id}"))
+        ),
+    ))
+}
+
+/// They are in, whether they hear of it or not.
+fn notify(context: &Context, channel: &str, account: &str, request: &PairingRequest, target: &TargetArgs) {
+    let params = json!({
+        "channel": channel, "accountId": account, "to": request.id, "message": APPROVED,
+        "idempotencyKey": format!("pairing:{channel}:{}:{}", request.id, request.code),
+    });
+    let told: Result<Value, Failure> = call::<Send>(context, target, &params);
+    if let Err(failure) = told {
+        output::error_line(&format!("They were not told: {}", failure.message));
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> Failure {
+    Failure::new("pairing-store", format!("the list of who waits can't be used: {error}"))
+        .hint("Mend or move the file away; who was let in before has to be let in again then.")
+}

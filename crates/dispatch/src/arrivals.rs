@@ -1,0 +1,47 @@
+//! What chat platforms bring, from the moment it is on disk until it is decided what becomes of it (`docs/durability.md`). It is
+//! kept in the [`crate::journal`]; a platform is told that an event was taken only when it is there.
+//!
+//! [`desks`] takes events and gives each to the [`desk`] of its conversation. That asks the [`gate`] whether it may come in, gathers what
+//! belongs together, and hands it over as one message ([`handover`]).
+
+mod desk;
+mod desks;
+mod gate;
+mod handover;
+mod record;
+mod trace;
+
+use std::sync::Arc;
+
+use openclaw_channels::InboundSink;
+
+pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
+pub use record::{ArrivalRecord, Fate};
+
+use crate::handle::Dispatch;
+use crate::journal::Update;
+use crate::outbox::OutboxError;
+use crate::shared::Shared;
+use desks::{Desks, Sink};
+
+impl Dispatch {
+    /// Where the accounts of chat platforms hand in what they bring. Takes up what was brought before the last stop; asked for once,
+    /// before any account is started.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn inbound(&self) -> Result<Arc<dyn InboundSink>, OutboxError> {
+        let desks = Desks::new(self.clone());
+        desks.take_up().await?;
+        Ok(Arc::new(Sink(desks)))
+    }
+}
+
+/// Notes what becomes of events. Should the disk refuse, it is decided once more by the next start.
+async fn decide(shared: &Shared, numbers: &[i64], fate: Fate) {
+    tracing::debug!(?numbers, ?fate, "decided");
+    let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: shared.clock.now_ms() };
+    if let Err(error) = shared.journal.update(decided).await {
+        tracing::warn!(?numbers, %error, "what becomes of events of a platform could not be noted");
+    }
+}

@@ -1,0 +1,367 @@
+//! Whether something that happened on a platform comes in: which session it is for, who is heard there, who may give commands, and whether a
+//! group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not be read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_channels::access::rules::{Addressed, may_command, reasons};
+use openclaw_channels::access::{
+    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Mentioned, PairingStore, Requested, Speaker,
+    pairing,
+};
+use openclaw_channels::{Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part};
+use openclaw_config::Config;
+use openclaw_protocol::params::sessions::GroupActivation;
+use openclaw_sessions::key::{Peer, PeerKind};
+use openclaw_sessions::reset::authority::{
+    Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
+};
+use openclaw_sessions::routing::{self, Route};
+use serde_json::{Map, Value};
+
+use super::{Fate, handover};
+use crate::commands;
+use crate::handle::Dispatch;
+use crate::incoming::debounce::Gather;
+use crate::incoming::{Utterance, compose};
+
+/// Messages of a group that are told with the next one, unless configured.
+const HISTORY: u32 = 50;
+/// Characters from which on a text counts as cut by its platform; only for messages that say so.
+const NO_CHANNEL: &str = "no-channel";
+const CONFIG: &str = "config";
+const ROUTE: &str = "route";
+
+/// What becomes of an event.
+pub(super) enum Verdict {
+    /// It is known already.
+    Decided(Fate),
+    /// It is a message for a session.
+    Admitted(Box<Admitted>),
+}
+
+/// Something that was let in.
+pub(super) struct Admitted {
+    pub(super) number: i64,
+    /// What happened; a message.
+    pub(super) event: Inbound,
+    pub(super) route: Route,
+    pub(super) standing: Standing,
+    pub(super) group: Option<GroupView>,
+    /// Whether it speaks to the agent.
+    pub(super) was_mentioned: bool,
+    pub(super) names: Arc<Mentioned>,
+    pub(super) command_text: String,
+    /// How many messages of the group are told with it.
+    pub(super) history: u32,
+    window: Duration,
+}
+
+impl Admitted {
+    /// Its words, which it has.
+    pub(super) fn message(&self) -> Option<&InboundMessage> {
+        Utterance::of(&self.event).map(|one| one.message)
+    }
+
+    /// Whether it asks to stop, and may.
+    pub(super) fn is_stop(&self) -> bool {
+        self.standing.commands == Authority::Granted && commands::stop::is_stop(&self.command_text)
+    }
+
+    /// Who says it: only what one person says belongs together.
+    pub(super) fn gathering_key(&self) -> String {
+        self.event.sender.id.clone()
+    }
+
+    /// With what it is gathered.
+    pub(super) fn gathering(&self) -> Gather {
+        let Some(message) = self.message() else { return Gather::Alone };
+        if let Some(album) = &message.album {
+            return Gather::Album(album.clone());
+        }
+        if commands::is_one(&self.command_text) || commands::stop::is_stop(&self.command_text) {
+            return Gather::Alone;
+        }
+        if message.goes_on {
+            return Gather::GoesOn(message.text.chars().count());
+        }
+        let is_text =
+            message.media.is_empty() && message.location.is_none() && !message.text.trim().is_empty();
+        if is_text { Gather::Text(self.window) } else { Gather::Alone }
+    }
+}
+
+/// Decides about an event.
+pub(super) async fn judge(dispatch: &Dispatch, number: i64, event: Inbound, received_at: i64) -> Verdict {
+    match decide(dispatch, number, event, received_at).await {
+        Ok(admitted) => Verdict::Admitted(Box::new(admitted)),
+        Err(fate) => Verdict::Decided(fate),
+    }
+}
+
+async fn decide(
+    dispatch: &Dispatch,
+    number: i64,
+    event: Inbound,
+    received_at: i64,
+) -> Result<Admitted, Fate> {
+    let settings = dispatch.runner().settings();
+    let config = &settings.config;
+    let address = &event.address;
+    let platforms = &dispatch.runner().deps.platforms;
+    let Some(channel) = platforms.channel(&address.channel).cloned() else {
+        return Err(Fate::dropped(NO_CHANNEL));
+    };
+    if let InboundEvent::Moved { to } = &event.event {
+        tracing::info!(channel = %address.channel, from = %address.target, %to, "a group has another id now: name it in groups by that");
+        return Err(Fate::handled("moved"));
+    }
+    let access = AccessSettings::of(config, &address.channel, &address.account).map_err(|error| {
+        tracing::error!(channel = %address.channel, %error, "nobody is heard: the channel's section can't be read");
+        Fate::dropped(CONFIG)
+    })?;
+    let inbound = routed(&event);
+    let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
+        tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
+        Fate::dropped(ROUTE)
+    })?;
+    let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
+    let event = match message_of(event) {
+        Ok(event) => event,
+        Err(other) => return Err(noticed(dispatch, &route, &other)),
+    };
+    let names = Arc::new(names(config, &route));
+    let command_text = Utterance::of(&event)
+        .map(|one| compose::command_text(&one.message.text, &[one], &names))
+        .unwrap_or_default();
+    let standing = standing(config, &access, &event, &admission);
+    let history = access
+        .history_limit
+        .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
+        .unwrap_or(HISTORY);
+    let was_mentioned = match &admission.group {
+        None => true,
+        Some(group) => {
+            addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?
+        }
+    };
+    let inbound = &config.messages.inbound;
+    let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
+    let window = Duration::from_millis(window);
+    let group = admission.group;
+    Ok(Admitted {
+        number,
+        event,
+        route,
+        standing,
+        group,
+        was_mentioned,
+        names,
+        command_text,
+        history,
+        window,
+    })
+}
+
+/// Where it goes, as routing wants to know it.
+fn routed(event: &Inbound) -> routing::Inbound {
+    let address = &event.address;
+    let kind = match event.conversation.kind {
+        ConversationKind::Direct => PeerKind::Direct,
+        ConversationKind::Group => PeerKind::Group,
+        ConversationKind::Channel => PeerKind::Channel,
+    };
+    let is_direct = kind == PeerKind::Direct;
+    let thread_id = address.thread.clone().filter(|_| is_direct || event.conversation.is_forum);
+    routing::Inbound {
+        channel: address.channel.clone(),
+        account_id: Some(address.account.clone()),
+        peer: Some(Peer::new(kind, &address.target)),
+        thread_id,
+        ..routing::Inbound::default()
+    }
+}
+
+/// Whether its sender is heard.
+async fn admit(
+    dispatch: &Dispatch,
+    config: &Config,
+    channel: &dyn Channel,
+    access: &AccessSettings,
+    event: &Inbound,
+    number: i64,
+    received_at: i64,
+) -> Result<Admission, Fate> {
+    let Inbound { address, conversation, sender, .. } = event;
+    let is_direct = conversation.kind == ConversationKind::Direct;
+    let asks_store = is_direct && !matches!(access.dm_policy, DmPolicy::Open | DmPolicy::Disabled);
+    let store = PairingStore::new(config.paths().credentials_dir(), &address.channel, &address.account);
+    let paired = if asks_store { allowed(store.clone()).await? } else { Vec::new() };
+    let speaker = Speaker { channel, settings: access, paired: &paired, address, conversation, sender };
+    match speaker.gate() {
+        Gate::Heard(admission) => Ok(admission),
+        Gate::Unheard(why) => {
+            tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
+            Err(Fate::dropped(why))
+        }
+        Gate::Pairing => {
+            let meta = meta(event);
+            let id = sender.id.clone();
+            let requested = tokio::task::spawn_blocking(move || store.request(&id, meta)).await;
+            let requested = requested.map_err(std::io::Error::other).and_then(|requested| requested);
+            match requested {
+                Ok(Requested::New(code)) => {
+                    let text = pairing::reply(&address.channel, &channel.id_line(sender), &code);
+                    tracing::info!(channel = %address.channel, sender = %sender.id, "somebody asks to be let in: see openclaw pairing list");
+                    let id = format!("arrival:{number}:{received_at}");
+                    handover::send(dispatch, id, address.clone(), None, Part::text(text)).await;
+                    Err(Fate::handled("pairing"))
+                }
+                Ok(Requested::Known(_) | Requested::Full) => Err(Fate::dropped(reasons::DM_POLICY)),
+                Err(error) => {
+                    tracing::error!(channel = %address.channel, %error, "somebody could not ask to be let in");
+                    Err(Fate::dropped(reasons::DM_POLICY))
+                }
+            }
+        }
+    }
+}
+
+async fn allowed(store: PairingStore) -> Result<Vec<String>, Fate> {
+    let read = tokio::task::spawn_blocking(move || store.allowed()).await;
+    read.map_err(std::io::Error::other).and_then(|read| read).map_err(|error| {
+        tracing::error!(%error, "who is let in by pairing can't be read: a message is not heard");
+        Fate::dropped(reasons::DM_POLICY)
+    })
+}
+
+fn meta(event: &Inbound) -> Map<String, Value> {
+    let sender = &event.sender;
+    let fields = [
+        ("username", sender.username.clone()),
+        ("name", sender.name.clone()),
+        ("accountId", Some(event.address.account.clone())),
+    ];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
+}
+
+/// The event as a message: a button that is pressed says what it carries, to the agent. What is no message is given back.
+fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
+    match event.event {
+        InboundEvent::Message(_) => Ok(event),
+        InboundEvent::Button { message_id, data } => {
+            let mentions = Mentions { ours: true, any: true, can_tell: true };
+            let message = InboundMessage { message_id, text: data, mentions, ..InboundMessage::default() };
+            Ok(Inbound { event: InboundEvent::Message(Box::new(message)), ..event })
+        }
+        InboundEvent::Edited { .. } | InboundEvent::Reaction { .. } | InboundEvent::Moved { .. } => {
+            Err(Box::new(event))
+        }
+    }
+}
+
+/// What is no message: of a reaction the agent hears with its next turn.
+fn noticed(dispatch: &Dispatch, route: &Route, event: &Inbound) -> Fate {
+    let Inbound { address, sender, .. } = event;
+    match &event.event {
+        InboundEvent::Reaction { message_id, emoji, removed } => {
+            let name = sender.name.as_deref().unwrap_or(&sender.id);
+            let by =
+                sender.username.as_ref().map_or_else(|| name.to_owned(), |user| format!("{name} (@{user})"));
+            let verb = if *removed { "removed" } else { "added" };
+            let channel = dispatch.runner().deps.platforms.channel(&address.channel);
+            let label = channel.map_or(address.channel.as_str(), |channel| channel.info().label);
+            let text = format!("{label} reaction {verb}: {emoji} by {by} on msg {message_id}");
+            let context = format!(
+                "{}:reaction:{}:{}:{message_id}:{}:{emoji}",
+                address.channel,
+                if *removed { "remove" } else { "add" },
+                address.target,
+                sender.id
+            );
+            dispatch.runner().deps.system_events.enqueue(&route.session_key, &text, Some(&context), event.at);
+            Fate::handled("reaction")
+        }
+        InboundEvent::Edited { .. } => Fate::handled("edited"),
+        InboundEvent::Message(_) | InboundEvent::Button { .. } | InboundEvent::Moved { .. } => {
+            Fate::handled("moved")
+        }
+    }
+}
+
+/// The ways in which the agent of a route is named.
+fn names(config: &Config, route: &Route) -> Mentioned {
+    let agent = config.agent(&route.agent_id);
+    let own = config.group_chat_of(&route.agent_id).mention_patterns;
+    match own.or_else(|| config.messages.group_chat.mention_patterns.clone()) {
+        Some(patterns) => {
+            let (names, wrong) = Mentioned::by(&patterns);
+            for pattern in wrong {
+                tracing::warn!(pattern, "a mention pattern is no regular expression and matches nothing");
+            }
+            names
+        }
+        None => Mentioned::by_identity(agent.identity.name.as_deref(), agent.identity.emoji.as_deref()),
+    }
+}
+
+/// What the sender may do (spec `messages.md` §6).
+fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission: &Admission) -> Standing {
+    let sender = &event.sender;
+    let use_groups = config.commands.use_access_groups.unwrap_or(true);
+    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
+    let owners: Vec<String> = written.into_iter().flatten().map(id_text).collect();
+    let allow_from: Vec<&str> =
+        access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
+    let ids: Vec<&str> = [Some(sender.id.as_str()), sender.phone.as_deref()].into_iter().flatten().collect();
+    let allowed_by_channel = may_command(use_groups, admission);
+    let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
+    let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
+    let rules = OwnerRules { owner_allow_from: &owners, allow_from: &allow_from, ..OwnerRules::default() };
+    judge_sender(&by, &rules)
+}
+
+fn id_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether a group's message speaks to the agent; else what becomes of it.
+#[expect(clippy::too_many_arguments, reason = "all of it decides")]
+async fn addressed(
+    dispatch: &Dispatch,
+    group: &GroupView,
+    event: &Inbound,
+    route: &Route,
+    names: &Mentioned,
+    command_text: &str,
+    standing: Standing,
+    history: u32,
+) -> Result<bool, Fate> {
+    let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(false) };
+    let is_command = commands::is_one(command_text) || commands::stop::is_stop(command_text);
+    let may_command = standing.commands == Authority::Granted;
+    if commands::is_one(command_text) && !may_command {
+        return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
+    }
+    let entry = dispatch.runner().entry_or_none(&route.session_key).await;
+    let requires_mention = match entry.and_then(|entry| entry.group_activation) {
+        Some(GroupActivation::Always) => false,
+        Some(GroupActivation::Mention) => true,
+        None => group.requires_mention,
+    };
+    let facts = Addressed {
+        requires_mention,
+        can_detect: message.mentions.can_tell || !names.is_empty(),
+        was_mentioned: message.mentions.ours || names.is_in(&message.text),
+        is_reply: message.reply_to.as_ref().is_some_and(|answered| answered.is_ours),
+        has_any_mention: message.mentions.any,
+        is_command: is_command && may_command,
+    };
+    if !facts.is_skipped() {
+        return Ok(facts.is_addressed());
+    }
+    if requires_mention && !facts.can_detect {
+        tracing::warn!(channel = %event.address.channel, "nobody can tell whether a group speaks to the agent: set messages.groupChat.mentionPatterns");
+    }
+    Err(if history == 0 { Fate::dropped(reasons::NO_MENTION) } else { Fate::Noted })
+}

@@ -1,0 +1,292 @@
+//! From what was said on a platform to a message of its session: files fetched, words put together, accepted.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use openclaw_channels::access::GroupView;
+use openclaw_channels::{Account, Address, FetchError, Fetched, Inbound, MediaRef, Part};
+use openclaw_protocol::RunId;
+use openclaw_protocol::message::{Block, ImageBlock};
+use openclaw_sessions::reset::authority::Authority;
+use openclaw_sessions::{SessionKey, ids};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::gate::Admitted;
+use super::{Arrivals, Fate, decide};
+use crate::api::{AbortError, AbortReason, AbortTarget, DispatchError};
+use crate::handle::Dispatch;
+use crate::incoming::compose::compose;
+use crate::incoming::envelope::Clockwork;
+use crate::incoming::{Attachment, Conversation, Utterance};
+use crate::journal::JournalError;
+use crate::origin::Origin;
+use crate::outbox::Delivery;
+use crate::request::Request;
+
+/// Where files that came are kept, below the state directory.
+const FOLDER: &str = "media/inbound";
+/// Largest file that is fetched, in bytes; platforms have limits of their own below it.
+const LARGEST_FILE: u64 = 100 * 1_000_000;
+/// How often a file is asked for.
+const FETCH_TRIES: u32 = 3;
+/// Types of pictures that models are shown.
+const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/webp", "image/gif"];
+/// How long is waited between two tries to hand a message over, and at most.
+const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Largest image that the model is shown, in bytes; larger ones are named by their path alone.
+const LARGEST_IMAGE: u64 = 20 * 1_000_000;
+/// What is told to somebody who has stopped the agent. Clients know these words.
+const STOPPED: &str = "⚙️ Agent was aborted.";
+/// What is told to somebody who has said nothing.
+const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
+
+/// Puts something of the gateway's own into the outbox. Should the disk refuse, it is not said.
+pub(super) async fn send(
+    dispatch: &Dispatch,
+    id: String,
+    address: Address,
+    session_key: Option<SessionKey>,
+    part: Part,
+) {
+    let delivery = Delivery { id, address, session_key, part, expires_at: None };
+    if let Err(error) = dispatch.outbox().accept(delivery).await {
+        tracing::error!(%error, "an answer of the gateway was not taken");
+    }
+}
+
+/// Stops what runs and waits in the session of a message, and says so.
+pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
+    let key = &admitted.route.session_key;
+    let fate = match dispatch.abort(key, AbortTarget::All, AbortReason::Stop).await.outcome().await {
+        Ok(_) => {
+            dispatch.runner().stopped(key, admitted.event.sender.name.clone());
+            STOPPED.to_owned()
+        }
+        Err(error @ (AbortError::NotStored(_) | AbortError::OtherSession)) => format!("⚙️ {error}"),
+    };
+    tell(dispatch, &admitted, &fate).await;
+    decide(dispatch.shared(), &[admitted.number], Fate::handled("stop")).await;
+}
+
+/// Answers a message by the gateway itself, once.
+async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
+    let id = format!("arrival:{}:{}", admitted.event.address.account, admitted.event.native_id);
+    let (address, key) = (admitted.event.address.clone(), admitted.route.session_key.clone());
+    send(dispatch, id, address, Some(key), Part::text(text)).await;
+}
+
+/// Hands over what was said as one message. Cancelled, it ends at the next point where it waits, and decides that it was stopped.
+pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: CancellationToken) {
+    let numbers: Vec<i64> = said.iter().map(|one| one.number).collect();
+    let handing = hand(&dispatch, said, &numbers);
+    let fate = tokio::select! { biased;
+        () = cancel.cancelled() => Some(Fate::handled("stopped")),
+        fate = handing => fate,
+    };
+    if let Some(fate) = fate {
+        decide(dispatch.shared(), &numbers, fate).await;
+    }
+}
+
+/// What becomes of it; `None` where that is decided with its acceptance, or by the next start.
+async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Option<Fate> {
+    let attachments = fetch(dispatch, &said).await;
+    let mut pause = PAUSE;
+    loop {
+        let (run_id, request) = match composed(dispatch, &said, &attachments, numbers).await {
+            Ok(composed) => composed,
+            Err(error) => {
+                tracing::warn!(%error, "a message of a platform waits for the database");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
+            }
+        };
+        let Some(request) = request else {
+            let first = said.first()?;
+            tell(dispatch, first, NOTHING_SAID).await;
+            return Some(Fate::handled("empty"));
+        };
+        let key = said.last()?.route.session_key.clone();
+        let accepting = dispatch.accept(run_id.clone(), key, request).await;
+        match accepting.outcome().await {
+            // The run may begin.
+            Ok(_receipt) => return None,
+            Err(DispatchError::ShuttingDown) => return None,
+            Err(DispatchError::SendBlocked) => return Some(Fate::dropped("send-policy")),
+            Err(error @ DispatchError::KeyReused(_)) => {
+                tracing::error!(%error, "a message of a platform was accepted with other words before");
+                return Some(Fate::dropped("duplicate"));
+            }
+            Err(
+                error @ (DispatchError::Storage(_)
+                | DispatchError::QueueFull(_)
+                | DispatchError::Overloaded
+                | DispatchError::StopNotStored(_)),
+            ) => {
+                tracing::warn!(%error, "a message of a platform waits");
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// The files of a message, fetched one after the other.
+async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Vec<Attachment> {
+    let runner = dispatch.runner();
+    let folder = runner.deps.state_dir.join(FOLDER);
+    let mut attachments = Vec::new();
+    for one in said {
+        let Some(message) = one.message() else { continue };
+        for media in &message.media {
+            let config = Arc::clone(&runner.settings().config);
+            let Address { channel, account, .. } = &one.event.address;
+            let account = runner.deps.platforms.account(&config, channel, account);
+            let fetched = match account {
+                Some(account) => fetch_one(account.as_ref(), media, &folder).await,
+                None => Err(FetchError::Gone),
+            };
+            attachments.push(match fetched {
+                Ok(Fetched { path, mime, .. }) => Attachment {
+                    kind: media.kind,
+                    file: Ok((path, mime)),
+                    description: media.description.clone(),
+                },
+                Err(why) => {
+                    tracing::warn!(%channel, %why, "a file of a message was not fetched");
+                    Attachment::missing(media, why.to_string())
+                }
+            });
+        }
+    }
+    attachments
+}
+
+/// Tried again where the network may be at fault.
+async fn fetch_one(account: &dyn Account, media: &MediaRef, folder: &Path) -> Result<Fetched, FetchError> {
+    if let Err(error) = tokio::fs::create_dir_all(folder).await {
+        return Err(FetchError::Failed(error.to_string()));
+    }
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match account.fetch(media, folder, LARGEST_FILE).await {
+            Err(FetchError::Failed(why)) if tries < FETCH_TRIES => {
+                tracing::debug!(%why, "a file is fetched again");
+                tokio::time::sleep(PAUSE * tries).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The message for its session, under the id that it has whenever it is put together; `None` where nothing was said.
+async fn composed(
+    dispatch: &Dispatch,
+    said: &[Admitted],
+    attachments: &[Attachment],
+    numbers: &[i64],
+) -> Result<(RunId, Option<Request>), JournalError> {
+    let (Some(first), Some(last)) = (said.first(), said.last()) else { return Ok((RunId::new(""), None)) };
+    let runner = dispatch.runner();
+    let settings = runner.settings();
+    let run_id = run_id(&first.event);
+    let is_group = last.group.is_some();
+    let noted = match is_group && last.history > 0 {
+        true => runner.shared.journal.noted_arrivals(&last.event.address, last.history).await?,
+        false => Vec::new(),
+    };
+    let entry = runner.entry_or_none(&last.route.session_key).await;
+    let context: Vec<i64> = noted.iter().map(|one| one.number).collect();
+    let history: Vec<Inbound> = noted.into_iter().filter_map(|one| one.event.ok()).collect();
+    let channel = runner.deps.platforms.channel(&last.event.address.channel);
+    let clockwork = Clockwork::of(&settings.config.agents.defaults);
+    let about = Conversation {
+        channel: channel.map_or("", |channel| channel.info().label),
+        clockwork: &clockwork,
+        history: &history,
+        previous: entry.as_ref().and_then(|entry| entry.updated_at),
+        names: &last.names,
+        attachments,
+    };
+    let utterances: Vec<Utterance<'_>> = said.iter().filter_map(|one| Utterance::of(&one.event)).collect();
+    let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };
+    let ids: Vec<String> = utterances.iter().map(|one| one.message.message_id.clone()).collect();
+    let sender = &last.event.sender;
+    let origin = Origin {
+        address: last.event.address.clone(),
+        conversation: last.event.conversation.clone(),
+        sender: sender.clone(),
+        message_id: ids.last().cloned().unwrap_or_default(),
+        message_ids: if ids.len() > 1 { ids } else { Vec::new() },
+        may_command: last.standing.commands == Authority::Granted,
+        is_owner: last.standing.is_owner,
+        was_mentioned: said.iter().any(|one| one.was_mentioned),
+        command_text: composed.command_text,
+        frame: composed.frame,
+    };
+    let request = Request {
+        text: composed.words,
+        images: images(attachments).await,
+        sender: sender.name.clone().or(sender.username.clone()),
+        agent_id: Some(last.route.agent_id.clone()),
+        parent_session_key: last.route.parent_session_key.clone(),
+        extra_system_prompt: last.group.as_ref().map(|group| group_intro(group, last, about.channel)),
+        arrivals: Arrivals { said: numbers.to_vec(), context },
+        origin: Some(Box::new(origin)),
+        ..Request::default()
+    };
+    Ok((run_id, Some(request)))
+}
+
+/// The same for the same event, also after a crash: a message that was accepted is not accepted twice.
+fn run_id(event: &Inbound) -> RunId {
+    let Address { channel, account, .. } = &event.address;
+    let digest = Sha256::digest(format!("{channel}\n{account}\n{}", event.native_id));
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+    RunId::new(ids::uuid_from(bytes).to_string())
+}
+
+/// The pictures that the model is shown.
+async fn images(attachments: &[Attachment]) -> Vec<Block> {
+    let mut images = Vec::new();
+    for attachment in attachments {
+        let Ok((path, mime)) = &attachment.file else { continue };
+        if !SHOWN.contains(&mime.as_str()) {
+            continue;
+        }
+        let is_small = tokio::fs::metadata(path).await.is_ok_and(|facts| facts.len() <= LARGEST_IMAGE);
+        if let Some(data) = if is_small { tokio::fs::read(path).await.ok() } else { None } {
+            let data = base64::engine::general_purpose::STANDARD.encode(data);
+            images.push(Block::Image(ImageBlock { data, mime_type: mime.clone(), ..ImageBlock::default() }));
+        }
+    }
+    images
+}
+
+/// What an agent is told about a group (spec `messages.md` §2.3).
+fn group_intro(group: &GroupView, said: &Admitted, channel: &str) -> String {
+    let place = match said.event.conversation.title.as_deref() {
+        Some(title) => format!("You are replying inside the {channel} group \"{title}\"."),
+        None => format!("You are replying inside a {channel} group chat."),
+    };
+    let activation = match group.requires_mention {
+        true => {
+            "Activation: trigger-only (you are invoked only when explicitly mentioned; recent context may be included)."
+        }
+        false => {
+            "Activation: always-on (you receive every group message). Where nothing needs your answer, answer exactly \
+             NO_REPLY and nothing else. Choose well when to speak."
+        }
+    };
+    let manners = "Several people read along: keep it short and friendly, say each thing once. Write as people write in \
+                   a chat, without tables. Speak to the person who wrote last.";
+    let prompt = group.system_prompt.as_ref().map(|prompt| format!("\n\n{prompt}")).unwrap_or_default();
+    format!("{place} {activation} {manners}{prompt}")
+}

@@ -1,0 +1,360 @@
+//! A message as the agent reads it, made of what was said (spec `messages.md` §1.1-§1.4, §3).
+
+use jiff::Timestamp;
+use openclaw_channels::access::Mentioned;
+use openclaw_channels::{ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Quoted, Sender};
+
+use super::envelope::{Clockwork, Envelope, from_label, sender_label};
+use super::media::{self, Attachment};
+use crate::origin::Frame;
+
+/// Before what was said in a group since the agent last answered. Clients of the reference know these words.
+const HISTORY: &str = "[Chat messages since your last reply - for context]";
+/// Before what is to be answered.
+const CURRENT: &str = "[Current message - respond to this]";
+
+/// Something that was said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Utterance<'a> {
+    pub(crate) event: &'a Inbound,
+    pub(crate) message: &'a InboundMessage,
+}
+
+impl<'a> Utterance<'a> {
+    /// Of an event that is a message.
+    pub(crate) fn of(event: &'a Inbound) -> Option<Self> {
+        match &event.event {
+            InboundEvent::Message(message) => Some(Self { event, message }),
+            InboundEvent::Button { .. }
+            | InboundEvent::Edited { .. }
+            | InboundEvent::Reaction { .. }
+            | InboundEvent::Moved { .. } => None,
+        }
+    }
+}
+
+/// What is known besides what was said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conversation<'a> {
+    /// The channel's name for people.
+    pub(crate) channel: &'a str,
+    pub(crate) clockwork: &'a Clockwork,
+    /// What was said before and not answered, oldest first.
+    pub(crate) history: &'a [Inbound],
+    /// Unix milliseconds of the session's use before.
+    pub(crate) previous: Option<i64>,
+    pub(crate) names: &'a Mentioned,
+    pub(crate) attachments: &'a [Attachment],
+}
+
+/// A message as it is handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Composed {
+    /// What the person said.
+    pub(crate) words: String,
+    /// What the agent reads around it.
+    pub(crate) frame: Frame,
+    /// The words as commands are read from them.
+    pub(crate) command_text: String,
+}
+
+/// Puts a message together; nothing where nothing was said. Of several utterances the last one is the one that is answered.
+pub(crate) fn compose(said: &[Utterance<'_>], about: &Conversation<'_>) -> Option<Composed> {
+    let last = said.last()?;
+    let typed = joined(said);
+    let mut extra: Vec<String> =
+        said.iter().filter_map(|one| one.message.location.as_ref()).map(media::place).collect();
+    let missing = media::missing(about.attachments);
+    if typed.trim().is_empty() && extra.is_empty() && missing.is_empty() {
+        extra.push(media::placeholder(about.attachments));
+    }
+    extra.extend(missing);
+    extra.retain(|line| !line.is_empty());
+    let words = if typed.trim().is_empty() { extra.join("\n") } else { typed.clone() };
+    if words.trim().is_empty() {
+        return None;
+    }
+    let is_direct = last.event.conversation.kind == ConversationKind::Direct;
+    let current = header(last.event, about, about.previous);
+    let speaker = if is_direct { String::new() } else { format!("{}: ", speaker(&last.event.sender)) };
+    let forwarded =
+        said.iter().find_map(|one| one.message.forwarded.as_ref()).map(forwarded).unwrap_or_default();
+    let place = match extra.is_empty() || typed.trim().is_empty() {
+        true => String::new(),
+        false => format!("{}\n", extra.join("\n")),
+    };
+    let history = history(about);
+    let before = format!("{history}{current} {speaker}{forwarded}{place}");
+    let after =
+        said.iter().rev().find_map(|one| one.message.reply_to.as_ref()).map(quoted).unwrap_or_default();
+    let frame = Frame { lead: media::note(about.attachments), before, after };
+    Some(Composed { command_text: command_text(&typed, said, about.names), words, frame })
+}
+
+/// All that was typed. Parts of a text that was cut are one text.
+fn joined(said: &[Utterance<'_>]) -> String {
+    let mut text = String::new();
+    let mut goes_on = false;
+    for one in said {
+        let typed = &one.message.text;
+        if !text.is_empty() && !goes_on && !typed.trim().is_empty() {
+            text.push('\n');
+        }
+        text.push_str(typed);
+        goes_on = one.message.goes_on;
+    }
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn header(event: &Inbound, about: &Conversation<'_>, previous: Option<i64>) -> String {
+    let from = place_label(event);
+    Envelope { channel: about.channel, from: Some(&from), at: Some(event.at), previous }
+        .write(about.clockwork)
+}
+
+/// What was said in the group meanwhile, and what is to be answered.
+fn history(about: &Conversation<'_>) -> String {
+    let lines: Vec<String> = about
+        .history
+        .iter()
+        .filter_map(Utterance::of)
+        .map(|one| {
+            let header = header(one.event, about, None);
+            let text = one.message.text.trim();
+            let place = one.message.location.as_ref().map(media::place);
+            let files: Vec<Attachment> =
+                one.message.media.iter().map(|file| Attachment::missing(file, String::new())).collect();
+            let text = if text.is_empty() {
+                place.unwrap_or_else(|| media::placeholder(&files))
+            } else {
+                text.to_owned()
+            };
+            format!("{header} {}: {text}", speaker(&one.event.sender))
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("{HISTORY}\n{}\n\n{CURRENT}\n", lines.join("\n"))
+}
+
+fn speaker(sender: &Sender) -> String {
+    let name = sender.name.as_deref().or(sender.username.as_deref());
+    sender_label(name, sender.phone.as_deref().unwrap_or(&sender.id))
+}
+
+/// Who or where, for the envelope.
+fn place_label(event: &Inbound) -> String {
+    let (conversation, address) = (&event.conversation, &event.address);
+    if conversation.kind == ConversationKind::Direct {
+        let sender = &event.sender;
+        return from_label(sender.name.as_deref().or(sender.username.as_deref()), &sender.id);
+    }
+    let title = conversation.title.as_deref().unwrap_or("Group");
+    let topic = address.thread.as_ref().filter(|_| conversation.is_forum);
+    let topic = topic.map(|topic| format!(" topic:{topic}")).unwrap_or_default();
+    format!("{}{topic}", from_label(Some(title), &address.target))
+}
+
+fn forwarded(forwarded: &Forwarded) -> String {
+    let at = forwarded.at.and_then(|at| Timestamp::from_millisecond(at).ok());
+    let at = at.map(|at| format!(" at {}", at.strftime("%Y-%m-%dT%H:%M:%S.000Z"))).unwrap_or_default();
+    format!("[Forwarded from {}{at}]\n", forwarded.from)
+}
+
+/// What a message answers (spec `channels.md` §3.7).
+fn quoted(quoted: &Quoted) -> String {
+    let sender = quoted.sender.as_deref().unwrap_or("unknown sender");
+    let id = quoted.message_id.as_ref().map(|id| format!(" id:{id}")).unwrap_or_default();
+    let Some(text) = quoted.text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+        return String::new();
+    };
+    match quoted.is_excerpt {
+        true => format!("\n\n[Quoting {sender}{id}]\n\"{text}\"\n[/Quoting]"),
+        false => format!("\n\n[Replying to {sender}{id}]\n{text}\n[/Replying]"),
+    }
+}
+
+/// Without the names of the agent; `/status@bot` is `/status`.
+pub(crate) fn command_text(typed: &str, said: &[Utterance<'_>], names: &Mentioned) -> String {
+    let is_mentioned = said.iter().any(|one| one.message.mentions.ours);
+    let is_direct = said.iter().any(|one| one.event.conversation.kind == ConversationKind::Direct);
+    let mut words: Vec<&str> = typed.split(' ').collect();
+    if is_mentioned {
+        words.retain(|word| !(word.len() > 1 && word.starts_with('@')));
+    }
+    let text = words.join(" ");
+    let text = text.trim();
+    let text = match text.split_once('@') {
+        Some((command, rest)) if is_command(command) && (is_mentioned || is_direct) => {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            format!("{command}{rest}")
+        }
+        Some(_) | None => text.to_owned(),
+    };
+    // A name may stand before a command, not within its words.
+    let without = if is_direct || names.is_empty() { text.clone() } else { names.without(&text) };
+    if without.starts_with('/') && !text.starts_with('/') { without } else { text }
+}
+
+fn is_command(text: &str) -> bool {
+    let name = text.strip_prefix('/').unwrap_or_default();
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_channels::{Address, Conversation as Place, MediaKind, MediaRef, Mentions};
+    use openclaw_config::settings::{AgentDefaults, OnOff};
+
+    use super::*;
+
+    fn message(text: &str) -> InboundMessage {
+        InboundMessage { message_id: "9".to_owned(), text: text.to_owned(), ..InboundMessage::default() }
+    }
+
+    fn event(kind: ConversationKind, who: &str, message: InboundMessage) -> Inbound {
+        let is_direct = kind == ConversationKind::Direct;
+        Inbound {
+            native_id: "update:1".to_owned(),
+            address: Address {
+                channel: "telegram".to_owned(),
+                account: "default".to_owned(),
+                target: if is_direct { "7" } else { "-100" }.to_owned(),
+                thread: None,
+            },
+            conversation: Place {
+                kind,
+                title: (!is_direct).then(|| "Fam".to_owned()),
+                thread_title: None,
+                is_forum: false,
+                space: None,
+                descriptions: Vec::new(),
+            },
+            sender: Sender { id: "7".to_owned(), name: Some(who.to_owned()), ..Sender::default() },
+            event: InboundEvent::Message(Box::new(message)),
+            at: 1_735_787_040_000,
+        }
+    }
+
+    fn composed(said: &[Inbound], history: &[Inbound], attachments: &[Attachment]) -> Option<Composed> {
+        let clockwork = Clockwork::of(&AgentDefaults {
+            envelope_timezone: Some("utc".to_owned()),
+            envelope_elapsed: Some(OnOff::Off),
+            ..AgentDefaults::default()
+        });
+        let names = Mentioned::by_identity(Some("Clawd"), None);
+        let about = Conversation {
+            channel: "Telegram",
+            clockwork: &clockwork,
+            history,
+            previous: None,
+            names: &names,
+            attachments,
+        };
+        let said: Vec<Utterance<'_>> = said.iter().filter_map(Utterance::of).collect();
+        compose(&said, &about)
+    }
+
+    fn read(composed: &Composed) -> String {
+        format!("{}{}{}{}", composed.frame.lead, composed.frame.before, composed.words, composed.frame.after)
+    }
+
+    #[test]
+    fn a_private_message_has_its_envelope() {
+        let one =
+            composed(&[event(ConversationKind::Direct, "Ada", message("hi\r\nyou"))], &[], &[]).unwrap();
+        assert_eq!(read(&one), "[Telegram Ada id:7 Thu 2025-01-02T03:04Z] hi\nyou");
+        assert_eq!(composed(&[event(ConversationKind::Direct, "Ada", message(" \n"))], &[], &[]), None);
+    }
+
+    #[test]
+    fn a_group_tells_what_was_said_meanwhile_and_who_speaks() {
+        let group = |who, text| event(ConversationKind::Group, who, message(text));
+        let photo = MediaRef {
+            kind: MediaKind::Image,
+            handle: "h".to_owned(),
+            mime: None,
+            name: None,
+            size: None,
+            description: None,
+        };
+        let seen = event(ConversationKind::Group, "Cy", InboundMessage { media: vec![photo], ..message("") });
+        let one = composed(&[group("Ada", "@clawd so?")], &[group("Bob", "lunch"), seen], &[]).unwrap();
+        assert_eq!(
+            read(&one),
+            "[Chat messages since your last reply - for context]\n\
+             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Bob (7): lunch\n\
+             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Cy (7): <media:image>\n\n\
+             [Current message - respond to this]\n\
+             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Ada (7): @clawd so?"
+        );
+    }
+
+    #[test]
+    fn what_belongs_together_is_one_text_with_what_it_answers() {
+        let quote = Quoted {
+            message_id: Some("3".to_owned()),
+            sender: Some("Bob".to_owned()),
+            text: Some("lunch?".to_owned()),
+            ..Quoted::default()
+        };
+        let said = [
+            event(ConversationKind::Direct, "Ada", InboundMessage { goes_on: true, ..message("one ") }),
+            event(ConversationKind::Direct, "Ada", message("two")),
+            event(
+                ConversationKind::Direct,
+                "Ada",
+                InboundMessage { reply_to: Some(quote), ..message("three") },
+            ),
+        ];
+        let one = composed(&said, &[], &[]).unwrap();
+        assert_eq!(one.words, "one two\nthree");
+        assert_eq!(one.frame.after, "\n\n[Replying to Bob id:3]\nlunch?\n[/Replying]");
+        let forwarded = Forwarded { from: "Ada Lovelace (@ada)".to_owned(), at: Some(1_735_787_040_000) };
+        let passed_on = InboundMessage { forwarded: Some(forwarded), ..message("hi") };
+        let one = composed(&[event(ConversationKind::Direct, "Ada", passed_on)], &[], &[]).unwrap();
+        assert!(
+            one.frame
+                .before
+                .ends_with("] [Forwarded from Ada Lovelace (@ada) at 2025-01-02T03:04:00.000Z]\n")
+        );
+    }
+
+    #[test]
+    fn files_are_told_of_whether_they_came_or_not() {
+        let here = Attachment {
+            kind: MediaKind::Image,
+            file: Ok(("/m/a.png".into(), "image/png".to_owned())),
+            description: None,
+        };
+        let gone = Attachment { file: Err("gone".to_owned()), ..here.clone() };
+        let empty = event(ConversationKind::Direct, "Ada", message(""));
+        assert_eq!(composed(std::slice::from_ref(&empty), &[], &[here]).unwrap().words, "<media:image>");
+        assert_eq!(
+            composed(&[empty], &[], std::slice::from_ref(&gone)).unwrap().words,
+            "<media:image> (not downloaded: gone)"
+        );
+        let worded = event(ConversationKind::Direct, "Ada", message("look"));
+        let one = composed(&[worded], &[], &[gone]).unwrap();
+        assert!(one.frame.before.ends_with("<media:image> (not downloaded: gone)\n") && one.words == "look");
+    }
+
+    #[test]
+    fn commands_are_read_without_the_name_of_who_is_spoken_to() {
+        let ours = Mentions { ours: true, any: true, can_tell: true };
+        let rows = [
+            (ConversationKind::Group, "@clawd_bot /status", ours, "/status"),
+            (ConversationKind::Group, "/status@clawd_bot now", ours, "/status now"),
+            (ConversationKind::Group, "/status@other_bot", Mentions::default(), "/status@other_bot"),
+            (ConversationKind::Group, "Clawd /status", Mentions::default(), "/status"),
+            (ConversationKind::Group, "tell Clawd hi", Mentions::default(), "tell Clawd hi"),
+            (ConversationKind::Direct, "/new@clawd_bot hi", Mentions::default(), "/new hi"),
+            (ConversationKind::Direct, "mail a@b.co", Mentions::default(), "mail a@b.co"),
+        ];
+        for (kind, text, mentions, expect) in rows {
+            let said = event(kind, "Ada", InboundMessage { mentions, ..message(text) });
+            assert_eq!(composed(&[said], &[], &[]).unwrap().command_text, expect, "{text}");
+        }
+    }
+}

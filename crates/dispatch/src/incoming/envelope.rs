@@ -1,0 +1,265 @@
+//! The line before a message that tells the agent who said it, when and where (spec `messages.md` §1.1, §1.2).
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use openclaw_agent::user_time::user_zone;
+use openclaw_config::settings::{AgentDefaults, OnOff};
+
+/// Label of a channel without one.
+const CHANNEL: &str = "Channel";
+
+/// What of time an envelope tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Clockwork {
+    /// In which zone; `None` tells no time.
+    stamp: Option<Zone>,
+    /// Whether it tells how long ago the session was used.
+    elapsed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Zone {
+    /// `2025-01-02T03:04Z`
+    Utc,
+    /// `2025-01-02 04:04 GMT+1`
+    Local(TimeZone),
+}
+
+impl Clockwork {
+    /// As the agents' defaults say.
+    pub(crate) fn of(defaults: &AgentDefaults) -> Self {
+        let written = defaults.envelope_timezone.as_deref().map(str::trim).unwrap_or_default();
+        let zone = match written.to_ascii_lowercase().as_str() {
+            "" | "local" | "host" => Zone::Local(user_zone(None)),
+            "utc" | "gmt" => Zone::Utc,
+            "user" => Zone::Local(user_zone(defaults.user_timezone.as_deref())),
+            _ => TimeZone::get(written).map_or(Zone::Utc, Zone::Local),
+        };
+        Self {
+            stamp: (defaults.envelope_timestamp != Some(OnOff::Off)).then_some(zone),
+            elapsed: defaults.envelope_elapsed != Some(OnOff::Off),
+        }
+    }
+
+    fn stamp(&self, at: i64) -> Option<String> {
+        let at = Timestamp::from_millisecond(at).ok()?;
+        Some(match self.stamp.as_ref()? {
+            Zone::Utc => at.to_zoned(TimeZone::UTC).strftime("%a %Y-%m-%dT%H:%MZ").to_string(),
+            Zone::Local(zone) => {
+                let local = at.to_zoned(zone.clone());
+                format!("{} {}", local.strftime("%a %Y-%m-%d %H:%M"), zone_name(&local))
+            }
+        })
+    }
+}
+
+/// What stands in an envelope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Envelope<'a> {
+    /// The channel's name for people.
+    pub(crate) channel: &'a str,
+    /// Who or where.
+    pub(crate) from: Option<&'a str>,
+    /// Unix milliseconds.
+    pub(crate) at: Option<i64>,
+    /// Unix milliseconds of the session's use before.
+    pub(crate) previous: Option<i64>,
+}
+
+impl Envelope<'_> {
+    /// `[Telegram Ada +2m Thu 2025-01-02T03:04Z]`
+    pub(crate) fn write(self, clockwork: &Clockwork) -> String {
+        let channel = Some(self.channel.trim()).filter(|name| !name.is_empty()).unwrap_or(CHANNEL);
+        let since = self.at.zip(self.previous).and_then(|(at, before)| u64::try_from(at - before).ok());
+        let elapsed = since.filter(|_| clockwork.elapsed).map(|ms| format!("+{}", elapsed(ms / 1000)));
+        let from = self.from.map(str::trim).filter(|from| !from.is_empty()).map(str::to_owned);
+        let stamp = self.at.and_then(|at| clockwork.stamp(at));
+        let parts = [Some(channel.to_owned()), from, elapsed, stamp];
+        format!("[{}]", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn elapsed(seconds: u64) -> String {
+    let minutes = (seconds + 30) / 60;
+    let hours = (seconds + 1800) / 3600;
+    match () {
+        () if seconds < 30 => format!("{seconds}s"),
+        () if minutes < 60 => format!("{minutes}m"),
+        () if hours < 48 => format!("{hours}h"),
+        () => format!("{}d", (seconds + 43_200) / 86_400),
+    }
+}
+
+/// Who says something in a group: `Bob (42)`.
+pub(crate) fn sender_label(name: Option<&str>, id: &str) -> String {
+    match name.map(str::trim).filter(|name| !name.is_empty()) {
+        Some(name) if id.trim().is_empty() || name == id => name.to_owned(),
+        Some(name) => format!("{name} ({id})"),
+        None => id.to_owned(),
+    }
+}
+
+/// Who or where, for the envelope: a name, and the id where that says more.
+pub(crate) fn from_label(name: Option<&str>, id: &str) -> String {
+    match name.map(str::trim).filter(|name| !name.is_empty()) {
+        Some(name) if name != id => format!("{name} id:{id}"),
+        Some(_) | None => id.to_owned(),
+    }
+}
+
+/// Labels of zones with their offsets in hours, as `CLDR` has them for en-US: only these have letters.
+const LABELS: [(&str, i32); 14] = [
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("AKST", -9),
+    ("AKDT", -8),
+    ("HST", -10),
+    ("HDT", -9),
+    ("AST", -4),
+    ("ADT", -3),
+];
+/// Zones that are no place.
+const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Etc/UCT", "Zulu"];
+
+/// `EST`, `GMT+5:30`, `UTC`.
+fn zone_name(local: &jiff::Zoned) -> String {
+    let label = local.strftime("%Z").to_string();
+    let seconds = local.offset().seconds();
+    if LABELS.iter().any(|(known, hours)| *known == label && hours * 3600 == seconds) {
+        return label;
+    }
+    if seconds == 0 {
+        let is_utc = local.time_zone().iana_name().is_none_or(|name| UTC.contains(&name));
+        return if is_utc { "UTC" } else { "GMT" }.to_owned();
+    }
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+    match minutes % 60 {
+        0 => format!("GMT{sign}{}", minutes / 60),
+        rest => format!("GMT{sign}{}:{rest:02}", minutes / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2025-01-02T03:04Z
+    const AT: i64 = 1_735_787_040_000;
+
+    fn clockwork(zone: &str, user: Option<&str>) -> Clockwork {
+        Clockwork::of(&AgentDefaults {
+            envelope_timezone: Some(zone.to_owned()),
+            user_timezone: user.map(str::to_owned),
+            ..AgentDefaults::default()
+        })
+    }
+
+    /// The vectors of spec `messages.md` §1.1.
+    #[test]
+    fn an_envelope_tells_who_said_it_when_and_where() {
+        let envelope = |channel, from, previous: Option<i64>| Envelope {
+            channel,
+            from,
+            at: Some(AT),
+            previous: previous.map(|before| AT + before),
+        };
+        let silent = Clockwork { stamp: None, elapsed: true };
+        let rows = [
+            (
+                envelope("WebChat", Some("user1"), None),
+                clockwork("utc", None),
+                "[WebChat user1 Thu 2025-01-02T03:04Z]",
+            ),
+            (
+                envelope("WebChat", None, None),
+                clockwork("America/New_York", None),
+                "[WebChat Wed 2025-01-01 22:04 EST]",
+            ),
+            (
+                envelope("WebChat", None, None),
+                clockwork("user", Some("Europe/Vienna")),
+                "[WebChat Thu 2025-01-02 04:04 GMT+1]",
+            ),
+            (
+                envelope("Telegram", Some("A"), Some(-120_000)),
+                clockwork("Europe/Berlin", None),
+                "[Telegram A +2m Thu 2025-01-02 04:04 GMT+1]",
+            ),
+            (envelope("T", None, Some(-5_000)), silent.clone(), "[T +5s]"),
+            (envelope("T", Some("A"), Some(5_000)), silent, "[T A]"),
+            (envelope(" ", None, None), clockwork("Bogus/Zone", None), "[Channel Thu 2025-01-02T03:04Z]"),
+        ];
+        for (envelope, clockwork, expect) in rows {
+            assert_eq!(envelope.write(&clockwork), expect);
+        }
+        let quiet = AgentDefaults {
+            envelope_elapsed: Some(OnOff::Off),
+            envelope_timestamp: Some(OnOff::Off),
+            ..AgentDefaults::default()
+        };
+        assert_eq!(envelope("T", None, Some(-5_000)).write(&Clockwork::of(&quiet)), "[T]");
+    }
+
+    #[test]
+    fn the_time_since_is_rounded() {
+        let rows = [
+            (29, "29s"),
+            (30, "1m"),
+            (89, "1m"),
+            (3569, "59m"),
+            (3570, "1h"),
+            (171_000, "2d"),
+            (170_999, "47h"),
+        ];
+        for (seconds, expect) in rows {
+            assert_eq!(elapsed(seconds), expect, "{seconds}");
+        }
+    }
+
+    /// Zone names of spec `messages.md` §1.1, in January and July.
+    #[test]
+    fn zones_are_named_as_people_of_the_reference_know_them() {
+        let rows = [
+            ("Europe/London", "GMT", "GMT+1"),
+            ("Europe/Berlin", "GMT+1", "GMT+2"),
+            ("America/New_York", "EST", "EDT"),
+            ("America/Halifax", "AST", "ADT"),
+            ("America/St_Johns", "GMT-3:30", "GMT-2:30"),
+            ("Asia/Kolkata", "GMT+5:30", "GMT+5:30"),
+            ("Asia/Tokyo", "GMT+9", "GMT+9"),
+            ("Australia/Sydney", "GMT+11", "GMT+10"),
+            ("America/Phoenix", "MST", "MST"),
+            ("America/Havana", "GMT-5", "GMT-4"),
+            ("America/Mexico_City", "CST", "CST"),
+            ("America/Panama", "EST", "EST"),
+            ("America/Puerto_Rico", "AST", "AST"),
+            ("Etc/UTC", "UTC", "UTC"),
+            ("GMT", "UTC", "UTC"),
+        ];
+        for (zone, january, july) in rows {
+            let zone = TimeZone::get(zone).unwrap();
+            let named = |text: &str| zone_name(&text.parse::<Timestamp>().unwrap().to_zoned(zone.clone()));
+            let found = (named("2025-01-15T12:00:00Z"), named("2025-07-15T12:00:00Z"));
+            assert_eq!(found, (january.to_owned(), july.to_owned()), "{zone:?}");
+        }
+    }
+
+    #[test]
+    fn labels_name_people_once() {
+        assert_eq!(sender_label(Some("Bob"), "42"), "Bob (42)");
+        assert_eq!(
+            (sender_label(None, "42"), sender_label(Some("42"), "42")),
+            ("42".to_owned(), "42".to_owned())
+        );
+        assert_eq!(
+            (from_label(Some("Fam"), "1"), from_label(Some("5"), "5")),
+            ("Fam id:1".to_owned(), "5".to_owned())
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The table `arrivals`: what is written into it and read from it.
+
+use openclaw_channels::{Address, Inbound};
+use openclaw_protocol::RunId;
+use rusqlite::{Connection, Row, params};
+
+use super::writer::Change;
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
+use crate::journal::{Durability, JournalError};
+
+/// Events that may wait, of all accounts together. Far beyond what platforms bring in an hour without a decision.
+const MAX_WAITING: i64 = 50_000;
+/// What is decided about answers for its id, and to `openclaw trace`, so long (spec `channels.md` §3.2: at least four hours).
+const KEEP_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+/// And never more of them than this (spec `channels.md` §3.2: at least 10,000).
+const KEEP_ROWS: i64 = 20_000;
+
+/// Events arrive, all or none.
+pub(super) struct Arrive(pub(super) Vec<NewArrival>);
+
+impl Change for Arrive {
+    type Done = Option<Vec<ArrivalInsert>>;
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
+    fn apply(&self, db: &Connection) -> Result<Option<Vec<ArrivalInsert>>, JournalError> {
+        let waiting: i64 = db
+            .prepare_cached("SELECT count(*) FROM arrivals WHERE fate IS NULL")?
+            .query_row([], |row| row.get(0))?;
+        let more = i64::try_from(self.0.len()).unwrap_or(i64::MAX);
+        if waiting.saturating_add(more) > MAX_WAITING {
+            return Ok(None);
+        }
+        self.0.iter().map(|new| insert(db, new)).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalError> {
+    let NewArrival { event, received_at } = new;
+    let address = &event.address;
+    let payload = serde_json::to_string(event)?;
+    let changed = db
+        .prepare_cached(
+            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, account, native_id) DO NOTHING",
+        )?
+        .execute(params![
+            address.channel,
+            address.account,
+            event.native_id,
+            new.message_id(),
+            address.target,
+            received_at,
+            payload
+        ])?;
+    Ok(if changed == 1 { ArrivalInsert::New(db.last_insert_rowid()) } else { ArrivalInsert::Known })
+}
+
+/// What becomes of events is decided. What was decided before stays. `false`: none was open.
+pub(super) fn decide(db: &Connection, numbers: &[i64], fate: &Fate, now: i64) -> Result<bool, JournalError> {
+    let (name, reason, run_id) = fate.columns();
+    // What waits as context is still to be read.
+    let mut update = db.prepare_cached(
+        "UPDATE arrivals SET fate = ?2, reason = ?3, run_id = ?4, decided_at = ?5,
+                payload = CASE WHEN ?2 = 'noted' THEN payload END
+         WHERE seq = ?1 AND fate IS NULL",
+    )?;
+    let mut any = false;
+    for number in numbers {
+        any |= update.execute(params![number, name, reason, run_id, now])? > 0;
+    }
+    Ok(any)
+}
+
+/// Events about which nothing is decided, in the order of arrival: at most `most` of those behind `after`.
+pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<StoredArrival>, JournalError> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, payload, received_at FROM arrivals WHERE fate IS NULL AND seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![after, most], read_stored)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The newest events of a conversation that wait as context, in the order of arrival.
+pub(super) fn noted(
+    db: &Connection,
+    conversation: &Address,
+    most: u32,
+) -> Result<Vec<StoredArrival>, JournalError> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, payload, received_at FROM arrivals
+         WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
+         ORDER BY seq DESC",
+    )?;
+    let Address { channel, account, target, thread } = conversation;
+    let rows = statement.query_map(params![channel, account, target], read_stored)?;
+    let mut noted = Vec::new();
+    for row in rows {
+        let stored = row?;
+        if noted.len() == most as usize {
+            break;
+        }
+        // Threads of a conversation are told apart here: few rows are of others.
+        if stored.event.as_ref().is_ok_and(|event| event.address.thread == *thread) {
+            noted.push(stored);
+        }
+    }
+    noted.reverse();
+    Ok(noted)
+}
+
+fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {
+    let payload: Option<String> = row.get(1)?;
+    let event = serde_json::from_str::<Inbound>(&payload.unwrap_or_default());
+    let event = event.map_err(|error| error.to_string());
+    Ok(StoredArrival { number: row.get(0)?, event, received_at: row.get(2)? })
+}
+
+const RECORD: &str =
+    "seq, channel, account, native_id, message_id, target, received_at, fate, reason, run_id, decided_at";
+
+/// The newest events that a message or event id of a platform names, or a run; without an id the newest of all. At most `most`.
+pub(super) fn records(
+    db: &Connection,
+    id: Option<&str>,
+    most: u32,
+) -> Result<Vec<ArrivalRecord>, JournalError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {RECORD} FROM arrivals
+         WHERE ?1 IS NULL OR message_id = ?1 OR native_id = ?1 OR run_id = ?1 ORDER BY seq DESC LIMIT ?2"
+    ))?;
+    let rows = statement.query_map(params![id, most], read_record)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// How many there are of each fate, by name; `waiting` for those without one.
+pub(super) fn tally(db: &Connection) -> Result<Vec<(String, u64)>, JournalError> {
+    let mut statement =
+        db.prepare_cached("SELECT coalesce(fate, 'waiting'), count(*) FROM arrivals GROUP BY 1 ORDER BY 1")?;
+    let rows = statement.query_map([], |row| {
+        let count: i64 = row.get(1)?;
+        Ok((row.get(0)?, u64::try_from(count).unwrap_or(0)))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_record(row: &Row<'_>) -> rusqlite::Result<ArrivalRecord> {
+    let fate: Option<String> = row.get(7)?;
+    Ok(ArrivalRecord {
+        number: row.get(0)?,
+        channel: row.get(1)?,
+        account: row.get(2)?,
+        native_id: row.get(3)?,
+        message_id: row.get(4)?,
+        target: row.get(5)?,
+        received_at: row.get(6)?,
+        fate: Fate::read(fate.as_deref(), row.get(8)?, row.get(9)?),
+        decided_at: row.get(10)?,
+    })
+}
+
+/// An accepted message takes its events with it, and those that waited as its context.
+pub(super) fn become_run(
+    db: &Connection,
+    arrivals: &Arrivals,
+    run_id: &RunId,
+    now: i64,
+) -> Result<(), JournalError> {
+    let Arrivals { said, context } = arrivals;
+    if !said.is_empty() {
+        decide(db, said, &Fate::Run(run_id.clone()), now)?;
+    }
+    for number in context {
+        db.prepare_cached(
+            "UPDATE arrivals SET run_id = ?2, payload = NULL WHERE seq = ?1 AND fate = 'noted' AND run_id IS NULL",
+        )?
+        .execute(params![number, run_id.as_str()])?;
+    }
+    Ok(())
+}
+
+/// Drops what was decided long enough ago.
+pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
+    db.prepare_cached("DELETE FROM arrivals WHERE decided_at < ?1")?
+        .execute(params![now.saturating_sub(KEEP_MS)])?;
+    db.prepare_cached(
+        "DELETE FROM arrivals WHERE fate IS NOT NULL AND seq <= (SELECT max(seq) FROM arrivals) - ?1",
+    )?
+    .execute(params![KEEP_ROWS])?;
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! What a chat platform is told when a message that was said there is done: stored with the end of the run, so that it is neither lost
+//! nor told twice (`docs/durability.md`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_agent::ReplyPayload;
+use openclaw_agent::text::silent::is_silent;
+use openclaw_channels::text::{Limit, chunk_text};
+use openclaw_channels::{Account, Answer, ConversationKind, Part};
+use openclaw_protocol::RunId;
+use openclaw_sessions::SessionKey;
+use serde_json::Value;
+
+use super::Runner;
+use super::prepare::Prepared;
+use super::reply_media::LoadedMedia;
+use crate::api::{AbortReason, RunOutcome, RunRecord};
+use crate::inbox::{Asked, Row};
+use crate::journal::NewDelivery;
+use crate::origin::Origin;
+use crate::outbox::Delivery;
+use crate::reply::normalise::{NOTHING_SENT, normalised};
+use crate::reply::prefix::{PrefixContext, prefix};
+use crate::reply::settings::{ChatKind, ReplySettings, Surface};
+use crate::reply::threading::ReplyFilter;
+
+/// What a run says at its end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    /// Its replies with all that steers their delivery; `None` where only the outcome is left, as after a crash.
+    pub(crate) payloads: Option<Vec<ReplyPayload>>,
+    /// How much the model thought.
+    pub(crate) thinking: Option<String>,
+}
+
+impl Said {
+    /// Another message's answer says it, or it was said before.
+    pub(crate) fn nothing() -> Self {
+        Self { payloads: Some(Vec::new()), thinking: None }
+    }
+}
+
+/// How one message is answered: fixed when its run begins, so that blocks and the end of an answer are shaped alike.
+#[derive(Clone)]
+pub(super) struct Reply<'a> {
+    pub(super) runner: &'a Runner,
+    run_id: &'a RunId,
+    key: &'a SessionKey,
+    pub(super) origin: Box<Origin>,
+    pub(super) settings: ReplySettings,
+    pub(super) account: Option<Arc<dyn Account>>,
+    workspace: PathBuf,
+    prefix: Option<String>,
+    quotes: ReplyFilter,
+    /// Whether there were words, although none may have been sent.
+    has_words: bool,
+}
+
+impl<'a> Reply<'a> {
+    /// For a message of a chat platform.
+    pub(super) fn new<P>(
+        runner: &'a Runner,
+        row: &'a Row<P>,
+        origin: Box<Origin>,
+        context: &PrefixContext,
+    ) -> Self {
+        let config = Arc::clone(&runner.settings().config);
+        let (key, address) = (&row.session_key, &origin.address);
+        let agent = config.agent(&key.agent_or(&config.default_agent()));
+        let surface = Surface {
+            channel: &address.channel,
+            account: Some(&address.account),
+            chat: chat_kind(origin.conversation.kind),
+        };
+        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface);
+        let prefix = prefix(settings.prefix.as_deref(), context);
+        let quotes = ReplyFilter::new(settings.reply_to, false);
+        let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
+        let workspace = agent.workspace;
+        let run_id = &row.run_id;
+        Self { runner, run_id, key, origin, settings, account, workspace, prefix, quotes, has_words: false }
+    }
+
+    /// What a payload says, with what it quotes; nothing for one that says nothing.
+    pub(super) fn worded(&mut self, payload: ReplyPayload) -> Option<ReplyPayload> {
+        self.has_words |= !payload.text.trim().is_empty() && !is_silent(&payload.text);
+        let payload = normalised(payload, self.prefix.as_deref())?;
+        Some(self.quotes.apply(payload, Some(&self.origin.message_id)))
+    }
+
+    /// Its parts. The id is the one hooks are told.
+    pub(super) async fn parts(&self, payload: ReplyPayload, id: &str) -> Vec<Part> {
+        let LoadedMedia { media, notes } = self.runner.load_media(&payload, &self.workspace).await;
+        let text = [Some(payload.text.as_str()), notes.as_deref()].into_iter().flatten();
+        let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        let hooked = self.runner.hooked_words(id, &self.origin.address, Some(self.key), text).await;
+        let Some(text) = hooked else { return Vec::new() };
+        let answer = Answer {
+            text,
+            media,
+            reply_to: payload.reply_to.and_then(openclaw_agent::ReplyTo::into_id),
+            as_voice: payload.voice,
+            ..Answer::default()
+        };
+        cut(self.account.as_ref(), &answer, self.settings.text_limit)
+    }
+
+    /// The deliveries of its last payloads.
+    async fn last(mut self, payloads: Vec<ReplyPayload>) -> Vec<NewDelivery> {
+        let mut parts = Vec::new();
+        for payload in payloads {
+            let Some(payload) = self.worded(payload) else { continue };
+            let id = format!("{}:{}", self.run_id, parts.len() + 1);
+            parts.extend(self.parts(payload, &id).await);
+        }
+        if parts.is_empty() && self.has_words {
+            parts.push(Part::text(NOTHING_SENT));
+        }
+        let numbered = parts.into_iter().enumerate();
+        numbered.map(|(at, part)| self.delivery(format!("{}:{}", self.run_id, at + 1), part)).collect()
+    }
+
+    /// A part on its way to where the message was said.
+    pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
+        let (address, session_key) = (self.origin.address.clone(), Some(self.key.clone()));
+        let delivery = Delivery { id, address, session_key, part, expires_at: None };
+        NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
+    }
+}
+
+impl Runner {
+    /// The deliveries of an ended message; none where it was not said on a chat platform.
+    pub(crate) async fn replies<P: Asked>(
+        &self,
+        row: &Row<P>,
+        record: &RunRecord,
+        said: Said,
+    ) -> Vec<NewDelivery> {
+        let payloads = match said.payloads {
+            Some(payloads) if payloads.is_empty() => return Vec::new(),
+            Some(payloads) if is_worth_telling(&record.outcome) => payloads,
+            Some(_) | None => told(&record.outcome),
+        };
+        if payloads.is_empty() {
+            return Vec::new();
+        }
+        let Some(origin) = self.origin_of(row).await else { return Vec::new() };
+        let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
+        Reply::new(self, row, origin, &context).last(payloads).await
+    }
+
+    /// Where a message was said. Of a big one that is on disk.
+    async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+        if let Some(request) = row.payload.request() {
+            return request.origin.clone();
+        }
+        let read = self.shared.journal.payload(&row.run_id).await;
+        read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"))
+            .ok()?
+            .origin
+    }
+
+    fn prefix_context(
+        &self,
+        key: &SessionKey,
+        outcome: &RunOutcome,
+        thinking: Option<String>,
+    ) -> PrefixContext {
+        let meta = |name: &str| {
+            let found = result_of(outcome)?.pointer("/meta/agentMeta")?.get(name)?.as_str()?;
+            Some(found.to_owned())
+        };
+        let identity = self.identity_of(key);
+        PrefixContext { provider: meta("provider"), model: meta("model"), thinking, identity }
+    }
+
+    /// What a run that begins knows for its prefix.
+    pub(super) fn prefix_of(&self, row: &Row, prepared: &Prepared) -> PrefixContext {
+        let first = prepared.models.first();
+        PrefixContext {
+            provider: first.map(|first| first.model.provider().to_owned()),
+            model: first.map(|first| first.model.id().to_owned()),
+            thinking: first.map(|first| first.thinking.as_str().to_owned()),
+            identity: self.identity_of(&row.session_key),
+        }
+    }
+
+    /// The name of the agent of a session.
+    pub(super) fn identity_of(&self, key: &SessionKey) -> Option<String> {
+        let settings = self.settings();
+        let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
+        agent.identity.name.or(agent.name)
+    }
+}
+
+/// An account that can't be made any more has no markup of its own: its answers wait for it in plain words.
+fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec<Part> {
+    match account {
+        Some(account) => account.parts(answer),
+        None => chunk_text(&answer.text, Limit::utf16(limit)).into_iter().map(Part::text).collect(),
+    }
+}
+
+fn chat_kind(kind: ConversationKind) -> ChatKind {
+    match kind {
+        ConversationKind::Direct => ChatKind::Direct,
+        ConversationKind::Group => ChatKind::Group,
+        ConversationKind::Channel => ChatKind::Channel,
+    }
+}
+
+fn result_of(outcome: &RunOutcome) -> Option<&Value> {
+    match outcome {
+        RunOutcome::Ok { result } => Some(result),
+        RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),
+    }
+}
+
+/// Whether people want to read what there is of it: not of a run that somebody stopped.
+fn is_worth_telling(outcome: &RunOutcome) -> bool {
+    match outcome {
+        RunOutcome::Ok { .. } | RunOutcome::Error { .. } => true,
+        RunOutcome::Aborted { reason, .. } => reason == AbortReason::Timeout.as_str(),
+    }
+}
+
+/// What is told of an outcome alone.
+fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
+    if !is_worth_telling(outcome) {
+        return Vec::new();
+    }
+    let payloads = result_of(outcome).and_then(|result| result.get("payloads")?.as_array());
+    let payloads: Vec<ReplyPayload> = payloads.into_iter().flatten().map(read).collect();
+    match outcome.failure() {
+        Some(failure) if !payloads.iter().any(|payload| payload.is_error) => {
+            let told =
+                ReplyPayload { text: format!("⚠️ {failure}"), is_error: true, ..ReplyPayload::default() };
+            payloads.into_iter().chain([told]).collect()
+        }
+        Some(_) | None => payloads,
+    }
+}
+
+/// A payload as it is stored with an outcome.
+fn read(stored: &Value) -> ReplyPayload {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let urls = stored.get("mediaUrls").and_then(Value::as_array);
+    ReplyPayload {
+        text: stored.get("text").and_then(text).unwrap_or_default(),
+        media_url: stored.get("mediaUrl").and_then(text),
+        media_urls: urls.into_iter().flatten().filter_map(text).collect(),
+        is_error: stored.get("isError").and_then(Value::as_bool).unwrap_or_default(),
+        ..ReplyPayload::default()
+    }
+}

@@ -1,0 +1,196 @@
+//! The accounts of chat platforms, kept at work (spec `channels.md` §15): one supervised task each. [`supervise`] is the life of one account,
+//! [`snapshot`] how they stand.
+
+pub(crate) mod snapshot;
+mod supervise;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_channels::{Channel, InboundSink, Unusable};
+use openclaw_config::Config;
+use openclaw_sessions::key::normalize_account_id;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::state::GatewayState;
+
+/// How long an account has to end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The accounts that are started, and those that somebody has stopped by hand.
+#[derive(Default)]
+pub(crate) struct ChannelManager {
+    sink: Mutex<Option<Arc<dyn InboundSink>>>,
+    slots: tokio::sync::Mutex<BTreeMap<Key, Slot>>,
+    held: Mutex<Vec<Key>>,
+}
+
+/// Channel and account.
+type Key = (String, String);
+
+/// An account that is started.
+struct Slot {
+    /// What of the configuration it was started with.
+    settings: Value,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl ChannelManager {
+    /// Starts what is configured, and follows the configuration until the gateway stops.
+    pub(crate) async fn run(state: Arc<GatewayState>, sink: Arc<dyn InboundSink>) {
+        *state.channels.sink.lock() = Some(sink);
+        let mut settings = state.follow_settings();
+        loop {
+            let config = Arc::clone(&settings.borrow_and_update().config);
+            state.channels.reconcile(&state, &config).await;
+            tokio::select! { biased;
+                () = state.stopping.cancelled() => break,
+                changed = settings.changed() => if changed.is_err() { break },
+            }
+        }
+        state.channels.stop_all().await;
+    }
+
+    /// Starts what is new, starts anew what is configured otherwise, stops what is gone.
+    async fn reconcile(&self, state: &Arc<GatewayState>, config: &Arc<Config>) {
+        let Some(sink) = self.sink.lock().clone() else { return };
+        let mut slots = self.slots.lock().await;
+        let mut wanted = BTreeMap::new();
+        for channel in state.platforms.channels() {
+            for account in channel.account_ids(config) {
+                let key = (channel.info().id.to_owned(), account);
+                if self.held.lock().contains(&key) {
+                    continue;
+                }
+                match channel.account(config, &key.1) {
+                    Ok(_) => drop(wanted.insert(key, Arc::clone(channel))),
+                    Err(Unusable::Disabled | Unusable::Unknown(_)) => {}
+                    Err(Unusable::NotConfigured(why)) => {
+                        if has_section(config, &key) {
+                            tracing::warn!(channel = %key.0, account = %key.1, "channel.state not configured: {why}");
+                        }
+                    }
+                }
+            }
+        }
+        let gone: Vec<Key> = slots
+            .iter()
+            .filter(|(key, slot)| !wanted.contains_key(*key) || slot.settings != settings_of(config, key))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in gone {
+            if let Some(slot) = slots.remove(&key) {
+                slot.end(&key).await;
+            }
+        }
+        for (key, channel) in wanted {
+            let begin = |key: &Key| Slot::begin(state, config, channel, key, Arc::clone(&sink));
+            if let Entry::Vacant(place) = slots.entry(key) {
+                let slot = begin(place.key());
+                place.insert(slot);
+            }
+        }
+    }
+
+    /// Stops an account until it is started by hand, or the gateway starts anew. `false`: it did not work.
+    pub(crate) async fn stop(&self, channel: &str, account: &str) -> bool {
+        let key = (channel.to_owned(), account.to_owned());
+        let mut slots = self.slots.lock().await;
+        {
+            let mut held = self.held.lock();
+            if !held.contains(&key) {
+                held.push(key.clone());
+            }
+        }
+        match slots.remove(&key) {
+            Some(slot) => {
+                slot.end(&key).await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Starts an account that was stopped by hand, or starts one anew.
+    pub(crate) async fn start(&self, state: &Arc<GatewayState>, channel: &str, account: &str) {
+        let key = (channel.to_owned(), account.to_owned());
+        self.held.lock().retain(|held| *held != key);
+        if let Some(slot) = self.slots.lock().await.remove(&key) {
+            slot.end(&key).await;
+        }
+        self.reconcile(state, &state.config()).await;
+    }
+
+    /// Whether an account is started.
+    pub(crate) async fn is_started(&self, channel: &str, account: &str) -> bool {
+        let key = (channel.to_owned(), account.to_owned());
+        self.slots.lock().await.contains_key(&key)
+    }
+
+    async fn stop_all(&self) {
+        let slots = std::mem::take(&mut *self.slots.lock().await);
+        slots.values().for_each(|slot| slot.stop.cancel());
+        for (key, slot) in slots {
+            slot.end(&key).await;
+        }
+    }
+}
+
+impl Slot {
+    fn begin(
+        state: &Arc<GatewayState>,
+        config: &Arc<Config>,
+        channel: Arc<dyn Channel>,
+        key: &Key,
+        sink: Arc<dyn InboundSink>,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let settings = settings_of(config, key);
+        let life = supervise::Life {
+            state: Arc::clone(state),
+            config: Arc::clone(config),
+            channel,
+            id: key.1.clone(),
+            sink,
+            stop: stop.clone(),
+        };
+        // Ended by its manager, which waits for it.
+        let task = tokio::spawn(life.run());
+        Self { settings, stop, task }
+    }
+
+    /// Ends it; the next one of its name is started only then.
+    async fn end(mut self, key: &Key) {
+        self.stop.cancel();
+        if tokio::time::timeout(PATIENCE, &mut self.task).await.is_err() {
+            tracing::warn!(channel = %key.0, account = %key.1, "channel.state did not stop in time and is cut off");
+            self.task.abort();
+            // Cut off, it ends at its next step.
+            let _ = (&mut self.task).await;
+        }
+    }
+}
+
+/// The keys that an account was made of.
+fn settings_of(config: &Config, (channel, account): &Key) -> Value {
+    let section = config.document().get("channels").and_then(|channels| channels.get(channel));
+    let Some(Value::Object(keys)) = section else { return Value::Null };
+    let shared: serde_json::Map<String, Value> = keys
+        .iter()
+        .filter(|(key, _)| *key != "accounts")
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let accounts = keys.get("accounts").and_then(Value::as_object);
+    let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == *account);
+    json!({"shared": shared, "own": own.map(|(_, keys)| keys)})
+}
+
+fn has_section(config: &Config, (channel, _): &Key) -> bool {
+    config.document().get("channels").is_some_and(|channels| channels.get(channel).is_some())
+}

@@ -1,0 +1,127 @@
+//! The life of one account: started, started again when it is lost, left alone when only a person can help.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use openclaw_channels::platforms::AtWork;
+use openclaw_channels::{Account, AccountIo, Channel, Exit, InboundSink, StatusReport, Unusable};
+use openclaw_config::Config;
+use openclaw_sessions::ids;
+use openclaw_sessions::time::now_ms;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::state::GatewayState;
+
+/// The pause before a lost account is started again, which doubles each time, and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+/// An account that worked so long begins with the first pause again.
+const HEALTHY: Duration = Duration::from_secs(10 * 60);
+/// How long one whose credentials are refused is left alone.
+const REFUSED_PAUSE: Duration = Duration::from_secs(10 * 60);
+/// By how much a pause varies.
+const JITTER: f64 = 0.2;
+
+/// What an account needs for its life.
+pub(super) struct Life {
+    pub(super) state: Arc<GatewayState>,
+    pub(super) config: Arc<Config>,
+    pub(super) channel: Arc<dyn Channel>,
+    pub(super) id: String,
+    pub(super) sink: Arc<dyn InboundSink>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Life {
+    /// Until it is stopped.
+    pub(super) async fn run(self) {
+        let name = self.channel.info().id;
+        let status = StatusReport::default();
+        let mut pause = FIRST_PAUSE;
+        while !self.stop.is_cancelled() {
+            let account = match self.channel.account(&self.config, &self.id) {
+                Ok(account) => account,
+                Err(why @ (Unusable::Disabled | Unusable::Unknown(_) | Unusable::NotConfigured(_))) => {
+                    tracing::warn!(channel = name, account = %self.id, "channel.state can't be started: {why}");
+                    break;
+                }
+            };
+            let at_work = AtWork { account: Arc::clone(&account), status: status.clone() };
+            self.state.platforms.begin(name, &self.id, at_work);
+            self.state.dispatch.outbox().register(name, &self.id, Arc::clone(&account));
+            let begun = Instant::now();
+            status.update(|status| {
+                status.running = true;
+                status.last_start_at = Some(now_ms());
+            });
+            tracing::info!(channel = name, account = %self.id, "channel.state started");
+            self.offer_commands(account.as_ref()).await;
+            let exit = self.work(account.as_ref(), &status).await;
+            status.update(|status| {
+                status.running = false;
+                status.connected = false;
+                status.last_stop_at = Some(now_ms());
+            });
+            if begun.elapsed() >= HEALTHY {
+                pause = FIRST_PAUSE;
+            }
+            let (why, wait) = match exit {
+                Exit::Stopped => break,
+                Exit::Lost(why) => {
+                    let wait = varied(pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    (why, Some(wait))
+                }
+                Exit::Refused(why) => (why, Some(REFUSED_PAUSE)),
+                Exit::Misconfigured(why) => (why, None),
+            };
+            tracing::warn!(channel = name, account = %self.id, again_in = ?wait, "channel.state lost: {why}");
+            status.update(|status| {
+                status.last_error = Some(why);
+                status.reconnect_attempts += 1;
+            });
+            tokio::select! { biased;
+                () = self.stop.cancelled() => {}
+                () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+            }
+        }
+        self.state.dispatch.outbox().unregister(name, &self.id);
+        self.state.platforms.end(name, &self.id);
+        tracing::info!(channel = name, account = %self.id, "channel.state stopped");
+    }
+
+    /// A panic ends this account's work and nothing else.
+    async fn work(&self, account: &dyn Account, status: &StatusReport) -> Exit {
+        let io = AccountIo {
+            inbox: Arc::clone(&self.sink),
+            status: status.clone(),
+            state_dir: Arc::from(self.state.paths().state_dir()),
+            stop: self.stop.clone(),
+        };
+        let working = AssertUnwindSafe(account.run(io)).catch_unwind();
+        working
+            .await
+            .unwrap_or_else(|_| Exit::Lost("it ended unexpectedly; the gateway's log says more".to_owned()))
+    }
+
+    /// A menu that can't be offered keeps nobody from writing.
+    async fn offer_commands(&self, account: &dyn Account) {
+        let commands = self.state.dispatch.menu();
+        let offering = account.offer_commands(&commands);
+        let offered = tokio::select! { biased;
+            () = self.stop.cancelled() => return,
+            offered = offering => offered,
+        };
+        if let Err(error) = offered {
+            tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, "the menu of commands was not offered");
+        }
+    }
+}
+
+fn varied(pause: Duration) -> Duration {
+    let share = f64::from(ids::draw_u32()) / f64::from(u32::MAX);
+    pause.mul_f64(1.0 + JITTER * (2.0 * share - 1.0))
+}

@@ -1,0 +1,177 @@
+//! `send` and `poll`: messages that no run answers with (spec `gateway-protocol.md` §6.3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_channels::{Account, Address, Answer, Channel, Content, Part, registry};
+use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::params::channels::{PollParams, SendParams, SendResult};
+use openclaw_sessions::SessionKey;
+use openclaw_sessions::key::normalize_account_id;
+
+use crate::request::{Failure, RequestContext};
+
+/// How long the platform may take before the client is told that it waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where something goes.
+struct Place {
+    channel: Arc<dyn Channel>,
+    account: Arc<dyn Account>,
+    address: Address,
+}
+
+pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<SendResult, Failure> {
+    let place =
+        place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
+    let mut address = place.address;
+    address.thread = params.thread_id.clone().or(address.thread);
+    let urls = params.media_url.iter().chain(params.media_urls.iter().flatten());
+    let urls: Vec<String> = urls.filter(|url| !url.trim().is_empty()).cloned().collect();
+    if params.message.trim().is_empty() && urls.is_empty() {
+        return Err(ErrorShape::invalid("invalid send params: message or media is required").into());
+    }
+    let media = ctx.gateway.dispatch.load_files(urls).await.map_err(ErrorShape::invalid)?;
+    let answer = Answer {
+        text: params.message,
+        media,
+        reply_to: params.reply_to,
+        silent: params.silent.unwrap_or_default(),
+        ..Answer::default()
+    };
+    let parts = place.account.parts(&answer);
+    let session_key = params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?;
+    hand_over(&ctx, parts, address, session_key, &params.idempotency_key).await
+}
+
+pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<SendResult, Failure> {
+    let place =
+        place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "poll channel")
+            .await?;
+    let info = place.channel.info();
+    let most = place.channel.capabilities().poll_options;
+    let Some(most) = most else {
+        return Err(ErrorShape::invalid(format!("unsupported poll channel: {}", info.id)).into());
+    };
+    if params.options.len() > most {
+        return Err(ErrorShape::invalid(format!("{} takes at most {most} options", info.label)).into());
+    }
+    let content = Content::Poll {
+        question: params.question,
+        options: params.options,
+        multiple: params.max_selections.is_some_and(|most| most > 1),
+        hours: params.duration_hours,
+    };
+    let part = Part { content, ..Part::text("") };
+    hand_over(&ctx, vec![part], place.address, None, &params.idempotency_key).await
+}
+
+async fn place(
+    ctx: &RequestContext,
+    to: &str,
+    channel: Option<&str>,
+    account: Option<&str>,
+    what: &str,
+) -> Result<Place, Failure> {
+    let config = ctx.gateway.config();
+    let platforms = &ctx.gateway.platforms;
+    let name = channel.map(str::trim).filter(|name| !name.is_empty());
+    let id = match name {
+        Some(name) => registry::by_name(name).map_or(name, |info| info.id).to_owned(),
+        None => {
+            let mut configured = platforms.channels().iter().map(|channel| channel.info().id).filter(|id| {
+                let default = platforms.default_account(&config, id);
+                default.is_some_and(|account| platforms.account(&config, id, &account).is_some())
+            });
+            let only = configured.next().filter(|_| configured.next().is_none());
+            only.ok_or_else(|| ErrorShape::invalid("channel is required: name one, such as telegram"))?
+                .to_owned()
+        }
+    };
+    if id == registry::WEBCHAT {
+        let text = format!("unsupported {what}: webchat. Use `chat.send` for WebChat internal messages.");
+        return Err(ErrorShape::invalid(text).into());
+    }
+    let Some(channel) = platforms.channel(&id).cloned() else {
+        return Err(ErrorShape::invalid(format!("unsupported {what}: {id}")).into());
+    };
+    let account_id = account.map(str::trim).filter(|id| !id.is_empty()).map(normalize_account_id);
+    let account_id = account_id.or_else(|| platforms.default_account(&config, &id)).unwrap_or_default();
+    let account = match platforms.at_work(&id, &account_id) {
+        Some(at_work) => at_work.account,
+        None => channel
+            .account(&config, &account_id)
+            .map_err(|why| ErrorShape::unavailable(format!("Error: {why}")))?,
+    };
+    let target = channel.target(to).map_err(|error| ErrorShape::invalid(error.to_string()))?;
+    let address = Address { channel: id, account: account_id, target: target.id, thread: target.thread };
+    Ok(Place { channel, account, address })
+}
+
+fn canonical(ctx: &RequestContext, key: &str) -> Result<SessionKey, Failure> {
+    let settings = ctx.gateway.settings();
+    Ok(settings.sessions.key_rules().canonical(key)?)
+}
+
+/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first.
+async fn hand_over(
+    ctx: &RequestContext,
+    parts: Vec<Part>,
+    address: Address,
+    session_key: Option<SessionKey>,
+    key: &str,
+) -> Result<SendResult, Failure> {
+    let dispatch = &ctx.gateway.dispatch;
+    let mut last = None;
+    for (at, part) in parts.into_iter().enumerate() {
+        let id = format!("send:{key}:{}", at + 1);
+        let delivery = Delivery {
+            id: id.clone(),
+            address: address.clone(),
+            session_key: session_key.clone(),
+            part,
+            expires_at: None,
+        };
+        let taken = dispatch.deliver(delivery).await;
+        match taken.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))? {
+            Enqueued::New | Enqueued::Known(_) => last = Some(id),
+            Enqueued::Withheld => {}
+        }
+    }
+    let Some(id) = last else {
+        return Err(ErrorShape::unavailable("Error: a hook keeps the message back").into());
+    };
+    let status = dispatch.outbox().outcome(&id, PATIENCE).await;
+    let status = status.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
+    sent(status, address, key)
+}
+
+fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<SendResult, Failure> {
+    let Some(status) = status else {
+        return Err(ErrorShape::unavailable("Error: the message is not in the outbox any more").into());
+    };
+    match status.state {
+        DeliveryState::Sent => {
+            let message_ids = status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default();
+            Ok(SendResult {
+                run_id: key.to_owned(),
+                message_id: message_ids.last().cloned().unwrap_or_default(),
+                channel: address.channel,
+                chat_id: Some(address.target),
+            })
+        }
+        DeliveryState::Failed => {
+            let why = status.error.unwrap_or_else(|| "the platform refused it".to_owned());
+            Err(ErrorShape::unavailable(format!("Error: {why}")).into())
+        }
+        DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
+            let why = status.error.map(|why| format!(" ({why})")).unwrap_or_default();
+            let text = format!(
+                "the message is stored and waits for {}{why}; it is sent by itself as soon as that works, do not send it again",
+                address.channel
+            );
+            Err(ErrorShape::unavailable(text).into())
+        }
+    }
+}

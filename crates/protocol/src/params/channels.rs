@@ -1,0 +1,281 @@
+//! Chat platforms: `channels.*`, `send`, `poll`, `trace` (spec `gateway-protocol.md` §6.9, `channels.md` §15).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
+
+super::calls! {
+    /// How the accounts of all platforms stand.
+    ChannelsStatus: "channels.status" as Strict, ChannelsStatusParams => ChannelsStatusResult;
+    /// Forgets an account's credentials.
+    ChannelsLogout: "channels.logout" as Strict, ChannelsLogoutParams => ChannelsLogoutResult;
+    /// Starts an account, or starts it anew (ours).
+    ChannelsStart: "channels.start" as Strict, ChannelAccountParams => ChannelAccountResult;
+    /// Stops an account until it is started again (ours).
+    ChannelsStop: "channels.stop" as Strict, ChannelAccountParams => ChannelAccountResult;
+    /// Sends a message to a platform.
+    Send: "send" as Strict, SendParams => SendResult;
+    /// Asks a question with answers to choose from.
+    Poll: "poll" as Strict, PollParams => SendResult;
+    /// What became of a message of a platform (ours).
+    Trace: "trace" as Strict, TraceParams => TraceResult;
+}
+
+/// Params of `channels.status`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChannelsStatusParams {
+    /// Whether platforms are asked.
+    pub probe: Option<bool>,
+    /// How long they may take, in milliseconds; at least 1,000, by default 10,000.
+    pub timeout_ms: Option<u64>,
+}
+
+/// Result of `channels.status`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelsStatusResult {
+    /// Unix milliseconds.
+    pub ts: i64,
+    /// Ids, in order.
+    pub channel_order: Vec<String>,
+    /// Names by id.
+    pub channel_labels: BTreeMap<String, String>,
+    /// Longer names by id.
+    pub channel_detail_labels: BTreeMap<String, String>,
+    /// Symbols by id.
+    pub channel_system_images: BTreeMap<String, String>,
+    /// The same once more, one an entry.
+    pub channel_meta: Vec<ChannelMeta>,
+    /// How the default account of each stands.
+    pub channels: Map<String, Value>,
+    /// How all accounts stand.
+    pub channel_accounts: BTreeMap<String, Vec<Map<String, Value>>>,
+    /// The account that sends where none is named.
+    pub channel_default_account_id: BTreeMap<String, String>,
+}
+
+/// What a platform is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelMeta {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub label: String,
+    /// Longer name.
+    pub detail_label: String,
+    /// Symbol.
+    pub system_image: String,
+}
+
+/// Params of `channels.logout`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChannelsLogoutParams {
+    /// Platform.
+    pub channel: String,
+    /// Account; the default one where absent.
+    pub account_id: Option<String>,
+}
+
+/// Result of `channels.logout`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelsLogoutResult {
+    /// Platform.
+    pub channel: String,
+    /// Account.
+    pub account_id: String,
+    /// Whether there was anything to forget.
+    pub cleared: bool,
+    /// Whether it has no credentials any more.
+    pub logged_out: bool,
+    /// Whether a variable of the environment still has a token.
+    pub env_token: bool,
+}
+
+/// Params of `channels.start` and `channels.stop`.
+pub type ChannelAccountParams = ChannelsLogoutParams;
+
+/// Result of `channels.start` and `channels.stop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelAccountResult {
+    /// Platform.
+    pub channel: String,
+    /// Account.
+    pub account_id: String,
+    /// Whether it works now.
+    pub running: bool,
+}
+
+/// Params of `send`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SendParams {
+    /// Where to.
+    #[schemars(length(min = 1))]
+    pub to: String,
+    /// Markdown.
+    pub message: String,
+    /// A file: an address, or a path.
+    pub media_url: Option<String>,
+    /// Several.
+    pub media_urls: Option<Vec<String>>,
+    /// Whether a video plays as a GIF does.
+    pub gif_playback: Option<bool>,
+    /// Platform.
+    pub channel: Option<String>,
+    /// Account; the default one where absent.
+    pub account_id: Option<String>,
+    /// The session it belongs to: its transcript tells of it.
+    pub session_key: Option<String>,
+    /// The message it answers (ours).
+    pub reply_to: Option<String>,
+    /// Thread (ours).
+    pub thread_id: Option<String>,
+    /// Whether the reader's device stays silent (ours).
+    pub silent: Option<bool>,
+    /// Makes a repetition the same request.
+    #[schemars(length(min = 1))]
+    pub idempotency_key: String,
+}
+
+/// Params of `poll`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PollParams {
+    /// Where to.
+    #[schemars(length(min = 1))]
+    pub to: String,
+    /// The question.
+    #[schemars(length(min = 1))]
+    pub question: String,
+    /// The answers.
+    #[schemars(length(min = 2, max = 12))]
+    pub options: Vec<String>,
+    /// How many may be chosen.
+    #[schemars(range(min = 1, max = 12))]
+    pub max_selections: Option<u64>,
+    /// How long it is open.
+    #[schemars(range(min = 1))]
+    pub duration_hours: Option<u32>,
+    /// Platform.
+    pub channel: Option<String>,
+    /// Account; the default one where absent.
+    pub account_id: Option<String>,
+    /// Makes a repetition the same request.
+    #[schemars(length(min = 1))]
+    pub idempotency_key: String,
+}
+
+/// Result of `send` and `poll`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SendResult {
+    /// The idempotency key.
+    pub run_id: String,
+    /// The platform's id of the message; of several the last.
+    pub message_id: String,
+    /// Platform.
+    pub channel: String,
+    /// Conversation.
+    pub chat_id: Option<String>,
+}
+
+/// Params of `trace`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TraceParams {
+    /// A platform's id of a message or an event, or a run's; the newest message where absent.
+    pub id: Option<String>,
+}
+
+/// Result of `trace`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceResult {
+    /// What came of each event of that id, the newest first.
+    pub events: Vec<TraceEvent>,
+    /// How many events there are of each fate.
+    pub tally: BTreeMap<String, u64>,
+}
+
+/// An event of a platform, and what became of it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceEvent {
+    /// Its number: numbers grow in the order of arrival.
+    pub number: i64,
+    /// Platform.
+    pub channel: String,
+    /// Account.
+    pub account_id: String,
+    /// The platform's id of the event.
+    pub event_id: String,
+    /// The platform's id of the message.
+    pub message_id: Option<String>,
+    /// Conversation.
+    pub target: String,
+    /// Unix milliseconds.
+    pub received_at: i64,
+    /// `waiting`, `run`, `noted`, `handled` or `dropped`.
+    pub fate: String,
+    /// By which rule, or how.
+    pub reason: Option<String>,
+    /// Unix milliseconds.
+    pub decided_at: Option<i64>,
+    /// The run that it is part of.
+    pub run: Option<TraceRun>,
+}
+
+/// A run, and what was sent of its answer.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceRun {
+    /// The run.
+    pub run_id: String,
+    /// `accepted`, `ok`, `error` or `aborted`.
+    pub state: String,
+    /// Why it failed, or who stopped it.
+    pub error: Option<String>,
+    /// Unix milliseconds.
+    pub started_at: Option<i64>,
+    /// Unix milliseconds.
+    pub ended_at: Option<i64>,
+    /// The events that are part of it.
+    pub events: Vec<String>,
+    /// What was sent, in order.
+    pub deliveries: Vec<TraceDelivery>,
+}
+
+/// A delivery of an answer.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceDelivery {
+    /// Its id.
+    pub id: String,
+    /// `pending`, `sending`, `uncertain`, `sent` or `failed`.
+    pub state: String,
+    /// Tries that count.
+    pub attempts: u32,
+    /// Whether the reader may see it twice.
+    pub uncertain: bool,
+    /// The platform's ids of what was made of it.
+    pub message_ids: Vec<String>,
+    /// Why it is not sent yet, or will not be.
+    pub error: Option<String>,
+}

@@ -1,0 +1,220 @@
+//! Telegram through the real program: a bot on a fake Bot API server, a model that echoes.
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
+use serde_json::{Value, json};
+
+use crate::gateway;
+
+/// A gateway whose bot is on the server.
+pub(crate) async fn bot(
+    server: &TelegramServer,
+    model: &ModelServer,
+    section: Value,
+    rest: Value,
+) -> GatewayUnderTest {
+    let mut telegram = json!({"botToken": server.token(), "apiRoot": server.root()});
+    merge(&mut telegram, section);
+    let mut config = json!({
+        "channels": {"telegram": telegram},
+        "agents": {"defaults": {"envelopeTimezone": "utc", "envelopeElapsed": "off"}},
+    });
+    merge(&mut config, rest);
+    gateway().fake_model(&model.v1()).config(config).start().await.unwrap()
+}
+
+fn merge(into: &mut Value, more: Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more,
+    }
+}
+
+/// What the model was told last.
+fn last_said(request: &Captured) -> String {
+    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+    let last = messages.iter().rev().find(|message| message["role"] == "user").cloned().unwrap_or_default();
+    match &last["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect(),
+    }
+}
+
+/// The words of it, without what stands around them.
+fn words(request: &Captured) -> String {
+    let said = last_said(request);
+    let words = said.split("] ").nth(1).unwrap_or_default();
+    words.split('\n').next().unwrap_or_default().to_owned()
+}
+
+fn open() -> Value {
+    json!({"dmPolicy": "open", "allowFrom": ["*"]})
+}
+
+#[tokio::test]
+async fn a_private_message_is_answered_where_it_was_said() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("Hello **Ada**.")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "hi"));
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(5), &json!("Hello <b>Ada</b>.")));
+    model.arrived(1).await;
+    let request = &model.requests()[0];
+    assert_eq!(last_said(request), "[Telegram Ada Lovelace id:5 Thu 2025-01-02T03:04Z] hi\n[message_id: 11]");
+    assert!(!server.calls("sendChatAction").is_empty(), "that somebody writes is shown");
+    let mut client = gateway.client().await.unwrap();
+    let sessions = client.request("sessions.list", json!({})).await.unwrap();
+    let row = &sessions["sessions"][0];
+    assert_eq!(row["key"], "agent:main:main");
+    assert_eq!(row["deliveryContext"], json!({"channel": "telegram", "to": "5", "accountId": "default"}));
+}
+
+#[tokio::test]
+async fn strangers_are_given_a_code_and_whoever_is_let_in_is_answered() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("welcome")).await;
+    let gateway = bot(&server, &model, json!({}), json!({})).await;
+    server.push(private_message(5, "hi"));
+    let told = server.nth_call("sendMessage", 1).await.params["text"].as_str().unwrap().to_owned();
+    let code = told.split("Pairing code: ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    assert!(told.starts_with("OpenClaw: access not configured.\n\nYour Telegram user id: 5\n"), "{told}");
+    server.push(private_message(5, "hello?"));
+    server.all_confirmed().await;
+    let store = gateway.state_dir().join("credentials/telegram-pairing.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(&store).unwrap()).unwrap();
+    assert_eq!((&kept["requests"][0]["code"], &kept["requests"][0]["id"]), (&json!(code), &json!("5")));
+    std::fs::write(
+        gateway.state_dir().join("credentials/telegram-allowFrom.json"),
+        r#"{"version":1,"allowFrom":["5"]}"#,
+    )
+    .unwrap();
+    server.push(private_message(5, "and now?"));
+    let sent = server.nth_call("sendMessage", 2).await;
+    assert_eq!(sent.params["text"], "welcome");
+    assert_eq!(model.requests().len(), 1, "who is not let in is not heard");
+}
+
+#[tokio::test]
+async fn a_group_is_answered_when_it_speaks_to_the_bot_and_told_what_was_said_before() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let section = json!({"groupPolicy": "open", "groups": {"-100": {"systemPrompt": "Be brief."}}});
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    server.push(group_message(-100, 5, "lunch at noon"));
+    server.push(group_message(-200, 5, "@fake_test_bot who are you?"));
+    let mut asked = group_message(-100, 6, "@fake_test_bot agreed?");
+    asked["message"]["entities"] = json!([{"type": "mention", "offset": 0, "length": 14}]);
+    server.push(asked);
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(-100), &json!("yes")));
+    let request = &model.requests()[0];
+    assert_eq!(
+        last_said(request),
+        "[Chat messages since your last reply - for context]\n\
+         [Telegram Team id:-100 Thu 2025-01-02T03:04Z] Ada Lovelace (5): lunch at noon\n\n\
+         [Current message - respond to this]\n\
+         [Telegram Team id:-100 Thu 2025-01-02T03:04Z] Ada Lovelace (6): @fake_test_bot agreed?\n[message_id: 11]"
+    );
+    let system = request.body["messages"][0]["content"].to_string();
+    assert!(system.contains("inside the Telegram group") && system.contains("Be brief."), "{system}");
+}
+
+#[tokio::test]
+async fn what_was_brought_before_a_crash_is_answered_once() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| Reply::text(&format!("re {}", words(request)))).await;
+    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    server.fail("sendMessage", Fault::Slower(1));
+    server.push(private_message(5, "one"));
+    server.all_confirmed().await;
+    gateway.crash_and_restart().await.unwrap();
+    server.push(private_message(5, "two"));
+    server.nth_answer("sendMessage", 3).await;
+    let texts: Vec<Value> =
+        server.calls("sendMessage").iter().map(|call| call.params["text"].clone()).collect();
+    assert_eq!(texts, ["re one", "re one", "re two"], "the first was refused");
+}
+
+#[tokio::test]
+async fn a_stop_and_a_command_are_answered_by_the_gateway() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::never()).await;
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    server.push(private_message(5, "go on for ever"));
+    model.arrived(1).await;
+    server.push(private_message(5, "/models"));
+    let listed = server.nth_call("sendMessage", 1).await;
+    assert!(listed.params["text"].as_str().unwrap().starts_with("Providers:"), "{listed:?}");
+    server.push(private_message(5, "stop"));
+    let stopped = server.nth_call("sendMessage", 2).await;
+    assert_eq!(stopped.params["text"], "⚙️ Agent was aborted.");
+    server.push(button(5, 11, "pressed"));
+    model.arrived(2).await;
+    assert!(last_said(&model.requests()[1]).contains("pressed"));
+}
+
+async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
+    let port = gateway.port().to_string();
+    let output = gateway.command().args(words).env("OPENCLAW_GATEWAY_PORT", port).output().await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[tokio::test]
+async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("welcome")).await;
+    let env = ("OPENCLAW_TELEGRAM_API_ROOT", server.root());
+    let gateway = gateway().fake_model(&model.v1()).env(env.0, env.1).start().await.unwrap();
+    let (exit, out, err) = run(&gateway, &["channels", "list"]).await;
+    assert!(exit == 0 && out.contains("Add one: openclaw channels add"), "{out}{err}");
+    let (exit, _, err) =
+        run(&gateway, &["channels", "add", "--channel", "telegram", "--token", "nonsense"]).await;
+    assert!(exit != 0 && err.contains("not a bot token"), "{err}");
+    let (exit, out, err) =
+        run(&gateway, &["channels", "add", "--channel", "telegram", "--token", &server.token()]).await;
+    assert!(exit == 0 && !out.contains(&server.token()), "{out}{err}");
+    server.push(private_message(5, "hi"));
+    let told = server.nth_call("sendMessage", 1).await.params["text"].as_str().unwrap().to_owned();
+    let code = told.split("Pairing code: ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    let (_, out, _) = run(&gateway, &["pairing", "list", "telegram"]).await;
+    assert!(out.contains(&code) && out.contains("@user5"), "{out}");
+    let (exit, out, err) = run(&gateway, &["pairing", "approve", "telegram", &code, "--notify"]).await;
+    assert!(exit == 0 && err.is_empty(), "{out}{err}");
+    assert_eq!(
+        server.nth_call("sendMessage", 2).await.params["text"],
+        "✅ OpenClaw access approved. Send a message to start chatting."
+    );
+    server.push(private_message(5, "hello again"));
+    assert_eq!(server.nth_call("sendMessage", 3).await.params["text"], "welcome");
+    server.nth_answer("sendMessage", 3).await;
+    let (_, out, _) = run(&gateway, &["channels", "status", "--probe"]).await;
+    assert!(out.contains("running, connected, mode:polling, token:config, dm:pairing, works"), "{out}");
+    let sent =
+        ["message", "send", "--channel", "telegram", "--target", "5", "--message", "by hand", "--json"];
+    let (exit, out, err) = run(&gateway, &sent).await;
+    let sent: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{exit} {error} {out}{err}"));
+    assert_eq!((&sent["action"], &sent["payload"]["chatId"]), (&json!("send"), &json!("5")));
+    assert_eq!(server.nth_call("sendMessage", 4).await.params["text"], "by hand");
+    let (exit, out, err) = run(&gateway, &["trace", "last"]).await;
+    assert!(
+        exit == 0 && out.contains("became a message for the agent") && out.contains(": sent as "),
+        "{out}{err}"
+    );
+    let (_, out, _) = run(&gateway, &["trace", "last", "--json"]).await;
+    let traced: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(traced["tally"], json!({"handled": 1, "run": 1}), "every event has one fate");
+    let (exit, _, err) = run(&gateway, &["trace", "4711"]).await;
+    assert!(exit != 0 && err.contains("Nothing is remembered of 4711"), "{err}");
+    let (exit, out, err) = run(&gateway, &["channels", "logout", "--channel", "telegram"]).await;
+    assert!(exit == 0 && out.contains("Cleared the token"), "{out}{err}");
+    let (_, out, _) = run(&gateway, &["channels", "status"]).await;
+    assert!(out.contains("not configured, stopped"), "{out}");
+}
