@@ -60,6 +60,14 @@ impl Polling {
         self.taken.is_none_or(|taken| update > taken.update)
     }
 
+    /// How far an answer with these updates reaches: to the end of what stands in it in order. Should one stand before lower ones, those
+    /// between them may come yet, and it is brought again.
+    pub(super) fn end_of(&self, ids: &[i64]) -> Option<i64> {
+        let new: Vec<i64> = ids.iter().copied().filter(|id| self.is_new(*id)).collect();
+        let early = new.windows(2).rposition(|pair| matches!(pair, [before, after] if after < before));
+        new.get(early.map_or(0, |at| at + 1)..).unwrap_or_default().last().copied()
+    }
+
     /// Telegram answered, and what it brought is in the inbox. Says what is to be written down, if anything.
     pub(super) fn took(&mut self, highest: Option<i64>, now: i64) -> Option<Taken> {
         self.failures = 0;
@@ -131,6 +139,22 @@ mod tests {
         assert_eq!(polling.took(None, 6), None, "an empty answer");
         assert_eq!(polling.took(Some(7), 6), None, "one that was brought again");
         assert_eq!(polling.ask(6).offset, Some(13));
+    }
+
+    #[test]
+    fn what_comes_early_confirms_nothing_before_it() {
+        let polling = Polling::new(Some(Taken { update: 9, at: 0 }));
+        let rows: [(&[i64], Option<i64>); 6] = [
+            (&[], None),
+            (&[10, 11, 14], Some(14)),
+            (&[66, 72, 10, 11], Some(11)),
+            (&[10, 11, 5], Some(11)),
+            (&[5, 7], None),
+            (&[12, 10, 13, 11], Some(11)),
+        ];
+        for (ids, expect) in rows {
+            assert_eq!(polling.end_of(ids), expect, "{ids:?}");
+        }
     }
 
     #[test]

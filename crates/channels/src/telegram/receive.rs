@@ -151,7 +151,7 @@ async fn hand_over(
         return Some(polling.not_taken(rand::random()));
     }
     callbacks.into_iter().for_each(|callback| answers.add(callback));
-    if let Some(taken) = polling.took(ids.into_iter().max(), now_ms()) {
+    if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
         let (file, account) = (file.clone(), bot.id.clone());
         let written = tokio::task::spawn_blocking(move || file.write(taken)).await;
         if let Ok(Err(error)) = written {
