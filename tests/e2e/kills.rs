@@ -243,12 +243,12 @@ async fn settle(gateway: &GatewayUnderTest, clients: &[Client]) -> Result<BTreeS
 
 /// What the transcripts say of a run.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
-    asked: usize,
-    answered: usize,
+pub(crate) struct Told {
+    pub(crate) asked: usize,
+    pub(crate) answered: usize,
 }
 
-fn transcripts(dir: &Path) -> Result<BTreeMap<String, Told>> {
+pub(crate) fn transcripts(dir: &Path) -> Result<BTreeMap<String, Told>> {
     let mut told: BTreeMap<String, Told> = BTreeMap::new();
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();

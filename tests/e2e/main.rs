@@ -87,6 +87,7 @@ mod steering;
 mod strange_pages;
 mod strange_words;
 mod telegram;
+mod telegram_kills;
 mod tool_secrets;
 mod tools;
 mod tui_pause;

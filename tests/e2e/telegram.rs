@@ -1,11 +1,16 @@
 //! Telegram through the real program: a bot on a fake Bot API server, a model that echoes.
 
+use std::time::Duration;
+
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::gateway;
+
+/// Between two words of a slow answer.
+const PACE: Duration = Duration::from_millis(400);
 
 /// A gateway whose bot is on the server.
 pub(crate) async fn bot(
@@ -217,4 +222,94 @@ async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
     assert!(exit == 0 && out.contains("Cleared the token"), "{out}{err}");
     let (_, out, _) = run(&gateway, &["channels", "status"]).await;
     assert!(out.contains("not configured, stopped"), "{out}");
+}
+
+#[tokio::test]
+async fn blocks_are_sent_while_the_rest_is_written_and_nothing_twice() {
+    let server = TelegramServer::start().await;
+    let (first, second) = ("One paragraph is here. ".repeat(3), "And another one follows. ".repeat(3));
+    let whole = format!("{first}\n\n{second}");
+    let told = whole.clone();
+    let model = ModelServer::answering(move |_| Reply::deltas(told.split_inclusive(' '))).await;
+    let mut section = open();
+    merge(
+        &mut section,
+        json!({"blockStreaming": true, "blockStreamingCoalesce": {"minChars": 1, "maxChars": 100, "idleMs": 10}}),
+    );
+    let chunk = json!({"agents": {"defaults": {"blockStreamingChunk": {"minChars": 40, "maxChars": 100}}}});
+    let gateway = bot(&server, &model, section, chunk).await;
+    server.push(private_message(5, "tell me"));
+    let sent = |made: &[Value]| {
+        made.iter()
+            .filter_map(|message| message["text"].as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('\n', " ")
+    };
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    server.has_made("all of the answer", |made| plain(&sent(made)) == plain(&whole)).await;
+    let mut client = gateway.client().await.unwrap();
+    let traced = client.request("trace", json!({})).await.unwrap();
+    let deliveries = traced["events"][0]["run"]["deliveries"].as_array().unwrap();
+    assert!(deliveries.len() > 1, "it came in blocks: {traced}");
+}
+
+#[tokio::test]
+async fn a_draft_grows_in_a_private_chat_with_topics() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::paced(["Some ", "words ", "come ", "late."], PACE)).await;
+    let _gateway = bot(&server, &model, open(), json!({})).await;
+    let mut update = private_message(5, "hi");
+    update["message"]["message_thread_id"] = json!(9);
+    update["message"]["is_topic_message"] = json!(true);
+    server.push(update);
+    let draft = server.nth_call("sendMessageDraft", 1).await;
+    assert_eq!((&draft.params["message_thread_id"], &draft.params["draft_id"]), (&json!(9), &json!(11)));
+    let text = draft.params["text"].as_str().unwrap();
+    assert!("Some words come late.".starts_with(text.trim_end()), "{text}");
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!(
+        (&sent.params["text"], &sent.params["message_thread_id"]),
+        (&json!("Some words come late."), &json!(9))
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_comes_is_shown_and_one_that_does_not_is_named() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("MEDIA:./made.txt\nhere")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    let png: &[u8] = &[
+        0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0,
+        0, 0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c,
+        0x63, 0xf8, 0xcf, 0xc0, 0xf0, 0x1f, 0, 5, 0, 1, 0xff, 0x56, 0xc7, 0x2f, 0x0d, 0, 0, 0, 0, b'I', b'E',
+        b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    ];
+    server.add_file("photo-1", "photos/one.png", png);
+    std::fs::create_dir_all(gateway.state_dir().join("workspace")).unwrap();
+    std::fs::write(gateway.state_dir().join("workspace/made.txt"), "made by the agent").unwrap();
+    let mut update = private_message(5, "");
+    update["message"].as_object_mut().unwrap().remove("text");
+    update["message"]["photo"] =
+        json!([{"file_id": "photo-1", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 70}]);
+    update["message"]["caption"] = json!("look");
+    server.push(update);
+    let sent = server.nth_call("sendDocument", 1).await;
+    assert_eq!(
+        (&sent.params["caption"], &sent.uploads[0].content[..]),
+        (&json!("here"), &b"made by the agent"[..])
+    );
+    let said = last_said(&model.requests()[0]);
+    assert!(
+        said.starts_with("[media attached: ") && said.contains("(image/png)]") && said.contains("] look"),
+        "{said}"
+    );
+    let mut update = private_message(5, "");
+    update["message"].as_object_mut().unwrap().remove("text");
+    update["message"]["document"] =
+        json!({"file_id": "gone", "file_unique_id": "g", "file_name": "a.pdf", "file_size": 9});
+    server.push(update);
+    model.arrived(2).await;
+    let said = last_said(&model.requests()[1]);
+    assert!(said.contains("<media:document> (not downloaded: "), "{said}");
 }

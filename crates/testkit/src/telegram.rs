@@ -88,6 +88,8 @@ struct State {
     faults: BTreeMap<String, VecDeque<Fault>>,
     calls: Vec<Call>,
     answered: Vec<String>,
+    /// Parameters of messages that were made.
+    made: Vec<Value>,
     files: BTreeMap<String, (String, Bytes)>,
     /// Address and secret.
     webhook: Option<(String, Option<String>)>,
@@ -116,6 +118,7 @@ impl TelegramServer {
             faults: BTreeMap::new(),
             calls: Vec::new(),
             answered: Vec::new(),
+            made: Vec::new(),
             files: BTreeMap::new(),
             webhook: None,
             moved: BTreeMap::new(),
@@ -198,6 +201,34 @@ impl TelegramServer {
         self.shared.state().calls.iter().filter(|call| call.method == method).cloned().collect()
     }
 
+    /// The parameters of the messages that readers see, in order: of a request that failed before it had its effect there is none.
+    pub fn made(&self) -> Vec<Value> {
+        self.shared.state().made.clone()
+    }
+
+    /// Waits until readers see messages that are as the test wants them.
+    ///
+    /// # Panics
+    /// When they do not within half a minute.
+    pub async fn has_made(&self, what: &str, are: impl Fn(&[Value]) -> bool) {
+        self.wait(what, |state| are(&state.made).then_some(())).await;
+    }
+
+    /// From now on nothing fails.
+    pub fn heal(&self) {
+        self.shared.state().faults.clear();
+    }
+
+    /// Waits until there were so many calls that concern a chat.
+    ///
+    /// # Panics
+    /// When there are not within half a minute.
+    pub async fn called(&self, count: usize) {
+        let calls =
+            |state: &State| state.calls.iter().filter(|call| call.params.get("chat_id").is_some()).count();
+        self.wait("calls", |state| (calls(state) >= count).then_some(())).await;
+    }
+
     /// All calls so far but polls.
     pub fn all_calls(&self) -> Vec<Call> {
         self.shared.state().calls.iter().filter(|call| call.method != "getUpdates").cloned().collect()
@@ -264,7 +295,11 @@ impl TelegramServer {
         };
         match tokio::time::timeout(DEADLINE, found).await {
             Ok(found) => found,
-            Err(_) => panic!("no {what}; calls so far: {:?}", self.all_calls()),
+            Err(_) => {
+                let calls = self.all_calls();
+                let last = calls.get(calls.len().saturating_sub(30)..).unwrap_or_default();
+                panic!("no {what}; the last of {} calls: {last:?}", calls.len());
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
 use super::{Arrivals, Fate, decide};
-use crate::api::{AbortError, AbortReason, AbortTarget, DispatchError};
+use crate::api::{AbortError, AbortReason, AbortTarget, Accepted, DispatchError};
 use crate::handle::Dispatch;
 use crate::incoming::compose::compose;
 use crate::incoming::envelope::Clockwork;
@@ -112,10 +112,18 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
             return Some(Fate::handled("empty"));
         };
         let key = said.last()?.route.session_key.clone();
+        let received = request.origin.as_ref();
+        let received =
+            received.and_then(|origin| dispatch.runner().received_from(&key, origin, &request.text));
         let accepting = dispatch.accept(run_id.clone(), key, request).await;
         match accepting.outcome().await {
             // The run may begin.
-            Ok(_receipt) => return None,
+            Ok(receipt) => {
+                if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
+                    received.tell(*accepted_at);
+                }
+                return None;
+            }
             Err(DispatchError::ShuttingDown) => return None,
             Err(DispatchError::SendBlocked) => return Some(Fate::dropped("send-policy")),
             Err(error @ DispatchError::KeyReused(_)) => {

@@ -6,6 +6,7 @@ use openclaw_agent::hooks::merge::StartChanges;
 use openclaw_agent::hooks::payload::{AgentEnd, BeforeAgentStart, HookContext, MessageReceived};
 use openclaw_agent::hooks::{HookBus, HookPoint};
 use openclaw_agent::{Outcome, RunEnd};
+use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
@@ -13,6 +14,7 @@ use serde_json::json;
 
 use super::context;
 use crate::api::ChatMessage;
+use crate::origin::Origin;
 use crate::request::WEBCHAT;
 use crate::runner::Runner;
 
@@ -20,7 +22,10 @@ use crate::runner::Runner;
 pub(crate) struct Received {
     bus: HookBus,
     session_key: SessionKey,
-    run_id: String,
+    /// Channel, account and conversation, where it came over a platform.
+    place: Option<Address>,
+    message_id: String,
+    sender_id: Option<String>,
     sender: Option<String>,
     text: String,
 }
@@ -28,23 +33,27 @@ pub(crate) struct Received {
 impl Received {
     /// Tells of it.
     pub(crate) fn tell(self, at: i64) {
+        let place = self.place.as_ref();
+        let channel = place.map_or(WEBCHAT, |place| &place.channel);
         let metadata = context([
-            ("provider", Some(json!(WEBCHAT))),
-            ("surface", Some(json!(WEBCHAT))),
-            ("originatingChannel", Some(json!(WEBCHAT))),
-            ("messageId", Some(json!(self.run_id))),
+            ("provider", Some(json!(channel))),
+            ("surface", Some(json!(channel))),
+            ("originatingChannel", Some(json!(channel))),
+            ("originatingTo", place.map(|place| json!(place.target))),
+            ("threadId", place.and_then(|place| place.thread.as_ref()).map(|thread| json!(thread))),
+            ("messageId", Some(json!(self.message_id))),
+            ("senderId", self.sender_id.as_deref().map(|sender| json!(sender))),
             ("senderName", self.sender.as_deref().map(|sender| json!(sender))),
             ("sessionKey", Some(json!(self.session_key))),
         ]);
-        let payload = MessageReceived {
-            from: self.sender.as_deref().unwrap_or(WEBCHAT),
-            content: &self.text,
-            timestamp: at,
-            metadata,
-        };
+        let from = self.sender_id.as_deref().or(self.sender.as_deref()).unwrap_or(channel);
+        let payload = MessageReceived { from, content: &self.text, timestamp: at, metadata };
         let context = HookContext {
-            channel_id: Some(WEBCHAT.to_owned()),
-            conversation_id: Some(self.session_key.to_string()),
+            channel_id: Some(channel.to_owned()),
+            account_id: place.map(|place| place.account.clone()),
+            conversation_id: Some(
+                place.map_or_else(|| self.session_key.to_string(), |place| place.target.clone()),
+            ),
             ..HookContext::default()
         };
         self.bus.tell(&payload, &context);
@@ -58,9 +67,25 @@ impl Runner {
         Some(Received {
             bus,
             session_key: message.session_key.clone(),
-            run_id: message.run_id.to_string(),
+            place: None,
+            message_id: message.run_id.to_string(),
+            sender_id: None,
             sender: message.sender.clone(),
             text: message.text.clone(),
+        })
+    }
+
+    /// The same for one that was said on a platform.
+    pub(crate) fn received_from(&self, key: &SessionKey, origin: &Origin, text: &str) -> Option<Received> {
+        let bus = self.hooks_now().filter(|bus| bus.asks(HookPoint::MessageReceived))?;
+        Some(Received {
+            bus,
+            session_key: key.clone(),
+            place: Some(origin.address.clone()),
+            message_id: origin.message_id.clone(),
+            sender_id: Some(origin.sender.id.clone()),
+            sender: origin.sender.name.clone(),
+            text: text.to_owned(),
         })
     }
 }

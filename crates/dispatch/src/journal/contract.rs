@@ -30,6 +30,8 @@ macro_rules! on_each {
     };
 }
 
+mod arrivals;
+
 on_each! {
     messages_are_found_in_the_order_in_which_they_took_their_reservations
     a_message_is_found_again_as_it_was

@@ -58,8 +58,7 @@ impl Life {
                 status.last_start_at = Some(now_ms());
             });
             tracing::info!(channel = name, account = %self.id, "channel.state started");
-            self.offer_commands(account.as_ref()).await;
-            let exit = self.work(account.as_ref(), &status).await;
+            let exit = self.work_and_offer(account.as_ref(), &status).await;
             status.update(|status| {
                 status.running = false;
                 status.connected = false;
@@ -93,6 +92,16 @@ impl Life {
         tracing::info!(channel = name, account = %self.id, "channel.state stopped");
     }
 
+    /// Nobody waits for the menu, and it does not outlive the work.
+    async fn work_and_offer(&self, account: &dyn Account, status: &StatusReport) -> Exit {
+        let mut working = std::pin::pin!(self.work(account, status));
+        tokio::select! { biased;
+            exit = &mut working => return exit,
+            () = self.offer_commands(account) => {}
+        }
+        working.await
+    }
+
     /// A panic ends this account's work and nothing else.
     async fn work(&self, account: &dyn Account, status: &StatusReport) -> Exit {
         let io = AccountIo {
@@ -110,12 +119,7 @@ impl Life {
     /// A menu that can't be offered keeps nobody from writing.
     async fn offer_commands(&self, account: &dyn Account) {
         let commands = self.state.dispatch.menu();
-        let offering = account.offer_commands(&commands);
-        let offered = tokio::select! { biased;
-            () = self.stop.cancelled() => return,
-            offered = offering => offered,
-        };
-        if let Err(error) = offered {
+        if let Err(error) = account.offer_commands(&commands).await {
             tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, "the menu of commands was not offered");
         }
     }

@@ -150,6 +150,7 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
             return refuse(400, "Bad Request: BUTTON_DATA_INVALID");
         }
     }
+    state.made.push(params.clone());
     let id = params["message_id"].as_i64().unwrap_or_else(|| {
         state.next_message += 1;
         state.next_message

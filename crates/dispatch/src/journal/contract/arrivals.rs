@@ -1,0 +1,196 @@
+//! The part of the suite about events of chat platforms, and about the answers that are stored with the end of a run.
+
+use openclaw_channels::{Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender};
+
+use super::*;
+use crate::arrivals::Arrivals;
+use crate::outbox::DeliveryState;
+
+on_each! {
+    events_wait_in_the_order_of_arrival_until_they_are_decided_about
+    an_event_is_taken_once_also_when_it_is_decided_about
+    an_accepted_message_takes_its_events_with_it
+    what_is_noted_waits_for_its_conversation_and_is_told_once
+    events_are_found_by_message_event_and_run_and_each_has_one_fate
+    answers_are_stored_with_the_end_of_their_run_and_never_again
+}
+
+fn event(native_id: &str, target: &str, thread: Option<&str>) -> Inbound {
+    Inbound {
+        native_id: native_id.to_owned(),
+        address: Address {
+            channel: "telegram".to_owned(),
+            account: "default".to_owned(),
+            target: target.to_owned(),
+            thread: thread.map(str::to_owned),
+        },
+        conversation: Conversation {
+            kind: ConversationKind::Group,
+            title: None,
+            thread_title: None,
+            is_forum: false,
+            space: None,
+            descriptions: Vec::new(),
+        },
+        sender: Sender { id: "7".to_owned(), ..Sender::default() },
+        event: InboundEvent::Message(Box::new(InboundMessage {
+            message_id: format!("m-{native_id}"),
+            text: format!("text of {native_id}"),
+            ..InboundMessage::default()
+        })),
+        at: 500,
+    }
+}
+
+async fn arrive(journal: &Arc<dyn Journal>, events: Vec<Inbound>) -> Vec<ArrivalInsert> {
+    let new = events.into_iter().map(|event| NewArrival { event, received_at: 600 });
+    journal.arrive(new.collect()).await.unwrap().unwrap()
+}
+
+/// As they were numbered.
+async fn new(journal: &Arc<dyn Journal>, ids: &[&str]) -> Vec<i64> {
+    let inserts = arrive(journal, ids.iter().map(|id| event(id, "-1", None)).collect()).await;
+    let number = |insert: &ArrivalInsert| match insert {
+        ArrivalInsert::New(number) => *number,
+        ArrivalInsert::Known => panic!("it is new"),
+    };
+    inserts.iter().map(number).collect()
+}
+
+fn ids(found: &[StoredArrival]) -> Vec<String> {
+    found.iter().map(|arrival| arrival.event.as_ref().unwrap().native_id.clone()).collect()
+}
+
+async fn decide(journal: &Arc<dyn Journal>, numbers: &[i64], fate: Fate) -> bool {
+    journal
+        .update(Update::Decided { numbers: numbers.to_vec(), fate, now: openclaw_sessions::time::now_ms() })
+        .await
+        .unwrap()
+}
+
+async fn events_wait_in_the_order_of_arrival_until_they_are_decided_about(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a", "b", "c"]).await;
+    assert!(decide(&journal, &numbers[1..2], Fate::dropped("dm-policy")).await);
+    assert!(!decide(&journal, &numbers[1..2], Fate::Noted).await, "what is decided stays");
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let waiting = journal.waiting_arrivals(0, 10).await.unwrap();
+    assert_eq!(ids(&waiting), ["a", "c"]);
+    assert_eq!(
+        waiting[0],
+        StoredArrival { number: numbers[0], event: Ok(event("a", "-1", None)), received_at: 600 }
+    );
+    assert_eq!(ids(&journal.waiting_arrivals(numbers[0], 10).await.unwrap()), ["c"]);
+    assert_eq!(ids(&journal.waiting_arrivals(0, 1).await.unwrap()), ["a"]);
+}
+
+async fn an_event_is_taken_once_also_when_it_is_decided_about(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a"]).await;
+    decide(&journal, &numbers, Fate::handled("pairing")).await;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let again = arrive(&journal, vec![event("a", "-1", None), event("b", "-1", None)]).await;
+    assert!(matches!(again[..], [ArrivalInsert::Known, ArrivalInsert::New(number)] if number > numbers[0]));
+    let mut other = event("a", "-1", None);
+    other.address.account = "work".to_owned();
+    assert!(
+        matches!(arrive(&journal, vec![other]).await[..], [ArrivalInsert::New(_)]),
+        "accounts have ids of their own"
+    );
+}
+
+async fn an_accepted_message_takes_its_events_with_it(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a", "b", "c"]).await;
+    let mut row = chat("run-1", "x");
+    row.payload.arrivals = Arrivals { said: numbers[..2].to_vec(), context: Vec::new() };
+    assert_eq!(accept(&journal, row).await, Insert::New);
+    let (_crashed, Opened { journal, unfinished }) = restarted(open, dir.path());
+    assert_eq!(unfinished.len(), 1);
+    assert_eq!(ids(&journal.waiting_arrivals(0, 10).await.unwrap()), ["c"]);
+    let fates: Vec<_> = journal.arrival_records(Some("run-1"), 10).await.unwrap();
+    assert_eq!(fates.iter().map(|record| record.native_id.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+    assert!(fates.iter().all(|record| record.fate == Some(Fate::Run(run("run-1")))));
+}
+
+async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a", "b", "c"]).await;
+    let threads = vec![event("other", "-2", None), event("topic", "-1", Some("5"))];
+    let elsewhere: Vec<i64> = arrive(&journal, threads)
+        .await
+        .iter()
+        .filter_map(|insert| if let ArrivalInsert::New(number) = insert { Some(*number) } else { None })
+        .collect();
+    decide(&journal, &[numbers.clone(), elsewhere].concat(), Fate::Noted).await;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let here = event("", "-1", None).address;
+    assert_eq!(ids(&journal.noted_arrivals(&here, 10).await.unwrap()), ["a", "b", "c"]);
+    assert_eq!(ids(&journal.noted_arrivals(&here, 2).await.unwrap()), ["b", "c"], "the newest");
+    let topic = Address { thread: Some("5".to_owned()), ..here.clone() };
+    assert_eq!(ids(&journal.noted_arrivals(&topic, 10).await.unwrap()), ["topic"]);
+    let mut row = chat("run-1", "x");
+    row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec() };
+    accept(&journal, row).await;
+    assert_eq!(
+        ids(&journal.noted_arrivals(&here, 10).await.unwrap()),
+        ["c"],
+        "what was told is not told again"
+    );
+}
+
+async fn events_are_found_by_message_event_and_run_and_each_has_one_fate(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a", "b", "c", "d"]).await;
+    decide(&journal, &numbers[..1], Fate::dropped("no-mention")).await;
+    decide(&journal, &numbers[1..2], Fate::Noted).await;
+    decide(&journal, &numbers[2..3], Fate::handled("stop")).await;
+    let names =
+        |records: Vec<ArrivalRecord>| records.into_iter().map(|record| record.native_id).collect::<Vec<_>>();
+    assert_eq!(names(journal.arrival_records(None, 2).await.unwrap()), ["d", "c"], "the newest");
+    assert_eq!(names(journal.arrival_records(Some("m-b"), 9).await.unwrap()), ["b"]);
+    assert_eq!(names(journal.arrival_records(Some("c"), 9).await.unwrap()), ["c"]);
+    assert_eq!(names(journal.arrival_records(Some("zzz"), 9).await.unwrap()), Vec::<String>::new());
+    let dropped = journal.arrival_records(Some("a"), 9).await.unwrap().remove(0);
+    assert_eq!(dropped.fate, Some(Fate::dropped("no-mention")));
+    assert!(dropped.decided_at.is_some());
+    let tally = journal.arrival_tally().await.unwrap();
+    let expect = [("dropped", 1), ("handled", 1), ("noted", 1), ("waiting", 1)];
+    assert_eq!(tally, expect.map(|(name, count)| (name.to_owned(), count)));
+}
+
+async fn answers_are_stored_with_the_end_of_their_run_and_never_again(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let replies = |run: &str| vec![note(&format!("{run}:1")), note(&format!("{run}:2"))];
+    for name in ["run-1", "run-2"] {
+        accept(&journal, Row { entry_id: name.to_owned(), ..chat(name, "x") }).await;
+    }
+    assert_eq!(journal.update(Update::Finish(finished("run-1", "hi"), replies("run-1"))).await, Ok(true));
+    assert_eq!(
+        journal.update(Update::Finish(finished("run-1", "hi"), vec![note("run-1:3")])).await,
+        Ok(false)
+    );
+    assert_eq!(journal.update(Update::Answered(finished("run-2", "hi"), replies("run-2"))).await, Ok(true));
+    assert_eq!(journal.update(Update::Finish(finished("run-2", "hi"), Vec::new())).await, Ok(true));
+    assert_eq!(
+        journal.update(Update::Answered(finished("run-2", "x"), vec![note("run-2:3")])).await,
+        Ok(false)
+    );
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    for name in ["run-1", "run-2"] {
+        let found = journal.deliveries_of(&run(name)).await.unwrap();
+        let ids: Vec<_> = found.iter().map(|status| (status.id.as_str(), status.state)).collect();
+        let expect = [format!("{name}:1"), format!("{name}:2")];
+        assert_eq!(
+            ids,
+            [(expect[0].as_str(), DeliveryState::Pending), (expect[1].as_str(), DeliveryState::Pending)]
+        );
+    }
+    assert_eq!(journal.deliveries_of(&run("run")).await.unwrap(), [], "no other run's");
+}
