@@ -313,3 +313,17 @@ async fn a_file_that_comes_is_shown_and_one_that_does_not_is_named() {
     let said = last_said(&model.requests()[1]);
     assert!(said.contains("<media:document> (not downloaded: "), "{said}");
 }
+
+#[tokio::test]
+async fn a_run_that_fails_is_told_also_where_blocks_are_sent() {
+    let server = TelegramServer::start().await;
+    let model =
+        ModelServer::answering(|_| Reply::openai_error(400, "invalid_request_error", "no such thing")).await;
+    let mut section = open();
+    merge(&mut section, json!({"blockStreaming": true}));
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    server.push(private_message(5, "hi"));
+    let sent = server.nth_call("sendMessage", 1).await;
+    let text = sent.params["text"].as_str().unwrap();
+    assert!(text.contains("no such thing"), "{text}");
+}

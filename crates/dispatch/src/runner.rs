@@ -80,6 +80,7 @@ use live::Live;
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
 pub(crate) use replies::Said;
+use replies::is_worth_telling;
 use reports::Reports;
 use result::Figures;
 use secrets::KnownSecrets;
@@ -304,11 +305,15 @@ async fn drive(
     let (is_full, candidate) = (ended.is_full, ended.candidate);
     let started_at = ended.started_at;
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
-    let payloads = match live {
-        Some(live) => live.finish(ended.payloads.clone()).await,
-        None => Vec::new(),
+    let said = match live {
+        // Of what somebody stopped no more is said.
+        Some(live) if is_worth_telling(&outcome) => {
+            let payloads = live.finish(ended.payloads.clone()).await;
+            let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
+            Said { payloads: (!is_silent_failure).then_some(payloads), thinking }
+        }
+        Some(_) | None => Said::nothing(),
     };
-    let said = Said { payloads: Some(payloads), thinking };
     let figures = prepared.figures(ended, row, &outcome, reason);
     let storing = async {
         let session = &prepared.session;

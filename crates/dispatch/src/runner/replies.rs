@@ -218,7 +218,7 @@ fn result_of(outcome: &RunOutcome) -> Option<&Value> {
 }
 
 /// Whether people want to read what there is of it: not of a run that somebody stopped.
-fn is_worth_telling(outcome: &RunOutcome) -> bool {
+pub(super) fn is_worth_telling(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Ok { .. } | RunOutcome::Error { .. } => true,
         RunOutcome::Aborted { reason, .. } => reason == AbortReason::Timeout.as_str(),
