@@ -9,6 +9,7 @@
 pub(crate) mod cards;
 pub(crate) mod compact;
 mod context;
+mod hints;
 mod line;
 pub(crate) mod model;
 mod models;
@@ -35,6 +36,8 @@ use crate::session_model::SessionModels;
 use crate::setup::Settings;
 use model::ModelWish;
 
+pub(crate) use hints::Hints;
+#[cfg(test)]
 pub(crate) use model::ModelChoice;
 pub(crate) use skill::ToolWish;
 use table::{Command, Takes, missing, resets};
@@ -82,8 +85,12 @@ pub(crate) enum Intent {
     /// Words for the agent.
     #[default]
     Prompt,
-    /// Words for the agent, with a model for this run alone. The text is what is left for the agent.
-    PromptFor { choice: ModelChoice, text: String },
+    /// Words for the agent, with hints for this run alone. The text is what is left for the agent.
+    PromptFor {
+        #[serde(flatten)]
+        hints: Hints,
+        text: String,
+    },
     /// A command and nothing else: it is answered without a run.
     Command { name: String, arguments: String },
     /// Words for the agent around directives of somebody who may have none.
@@ -109,7 +116,20 @@ impl Intent {
 
     /// Whether it asks for something that a run under way can't give it.
     pub(crate) fn is_for_one_run(&self) -> bool {
-        matches!(self, Self::PromptFor { .. })
+        matches!(self, Self::PromptFor { hints, .. } if hints.need_own_run())
+    }
+
+    /// What is asked for this run alone.
+    pub(crate) fn hints(&self) -> Option<&Hints> {
+        match self {
+            Self::PromptFor { hints, .. } => Some(hints),
+            Self::Prompt
+            | Self::Command { .. }
+            | Self::Stripped { .. }
+            | Self::Ignored
+            | Self::Reworded { .. }
+            | Self::Tool(_) => None,
+        }
     }
 
     /// The tool that is called.
@@ -206,7 +226,9 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     match (spoken.by, wish) {
         (by, wish) if alone => command(by, model::NAME, &wish.arguments()),
         (Authority::Denied, _) => Intent::Stripped { text },
-        (Authority::Granted, ModelWish::Choose(choice)) => Intent::PromptFor { choice, text },
+        (Authority::Granted, ModelWish::Choose(choice)) => {
+            Intent::PromptFor { hints: Hints { model: Some(choice), ..Hints::default() }, text }
+        }
         // Words about the directive: there is nothing to do for this run, and nothing of them is lost.
         (Authority::Granted, _) => Intent::Prompt,
     }

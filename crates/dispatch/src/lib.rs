@@ -27,6 +27,7 @@ mod journal;
 mod lane;
 mod origin;
 pub mod outbox;
+mod queue;
 mod registry;
 pub mod reply;
 mod request;

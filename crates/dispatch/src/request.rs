@@ -20,6 +20,7 @@ use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
 use crate::commands::{self, Intent, Names, Spoken};
 use crate::origin::Origin;
+use crate::queue::QueueSettings;
 use crate::setup::Settings;
 
 /// The channel of messages over the gateway's own protocol.
@@ -185,8 +186,8 @@ impl Request {
         if intent.is_for_one_run() {
             return QueueMode::Followup;
         }
-        let own = own.and_then(|entry| QueueMode::parse(entry.queue_mode.as_deref()?).ok());
-        own.unwrap_or_else(|| settings.config.messages.queue.mode_on(self.channel()))
+        let wish = intent.hints().and_then(|hints| hints.queue).unwrap_or_default();
+        QueueSettings::of(wish, own, &settings.config.messages.queue, self.channel()).mode
     }
 
     /// What the request says wins, and 0 is none (spec `agent-runtime.md` §2.5).

@@ -106,20 +106,51 @@ impl TryFrom<String> for QueueMode {
 impl Queue {
     /// The mode on a channel.
     pub fn mode_on(&self, channel: &str) -> QueueMode {
-        self.by_channel.get(channel).copied().or(self.mode).unwrap_or_default()
+        self.by_channel.get(&name_of(channel)).copied().or(self.mode).unwrap_or_default()
+    }
+
+    /// Quiet time on a channel, in milliseconds, where it is configured.
+    pub fn debounce_on(&self, channel: &str) -> Option<u64> {
+        self.debounce_ms_by_channel.get(&name_of(channel)).copied().or(self.debounce_ms)
     }
 }
 
-/// `messages.queue.drop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+fn name_of(channel: &str) -> String {
+    channel.trim().to_lowercase()
+}
+
+/// What a full queue drops (spec `queue.md` §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueDrop {
-    /// The oldest goes.
+    /// The oldest message.
     Old,
-    /// The newest goes.
+    /// The newest message.
     New,
-    /// The oldest goes and is mentioned in a summary.
+    /// The oldest message, which the next run is told of in a line.
+    #[default]
     Summarize,
+}
+
+impl QueueDrop {
+    /// Reads a stored or written policy, synonyms included; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.trim().to_lowercase().as_str() {
+            "old" | "oldest" => Some(Self::Old),
+            "new" | "newest" => Some(Self::New),
+            "summarize" | "summary" => Some(Self::Summarize),
+            _ => None,
+        }
+    }
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+            Self::Summarize => "summarize",
+        }
+    }
 }
 
 /// `messages.inbound`.

@@ -23,7 +23,7 @@ fn command(name: &str, arguments: &str) -> Intent {
 
 fn with_model(model: &str, text: &str) -> Intent {
     let choice = ModelChoice { model: model.to_owned(), profile: None };
-    Intent::PromptFor { choice, text: text.to_owned() }
+    Intent::PromptFor { hints: Hints { model: Some(choice), ..Hints::default() }, text: text.to_owned() }
 }
 
 /// Spec `messages.md` §4.

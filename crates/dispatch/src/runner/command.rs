@@ -190,7 +190,10 @@ impl Runner {
             Intent::Command { .. } | Intent::Ignored | Intent::Tool(_) => {
                 return Route::Gateway { refusal: None };
             }
-            Intent::PromptFor { choice, .. } => choice,
+            Intent::PromptFor { hints, .. } => match &hints.model {
+                Some(choice) => choice,
+                None => return Route::Agent(None),
+            },
         };
         let settings = self.settings();
         let key = &row.session_key;

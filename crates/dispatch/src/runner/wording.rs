@@ -107,7 +107,7 @@ mod tests {
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
 
     use super::*;
-    use crate::commands::{Intent, ModelChoice};
+    use crate::commands::{Hints, Intent, ModelChoice};
     use crate::request::{Decisions, Request};
 
     fn row(payload: Request) -> Row {
@@ -172,7 +172,10 @@ mod tests {
         let choice = ModelChoice { model: "x".to_owned(), profile: None };
         asked.payload.decided = Some(Decisions {
             reset: None,
-            intent: Intent::PromptFor { choice, text: "hi".to_owned() },
+            intent: Intent::PromptFor {
+                hints: Hints { model: Some(choice), ..Hints::default() },
+                text: "hi".to_owned(),
+            },
             queue_mode: openclaw_config::settings::QueueMode::Followup,
             time_limit: None,
         });

@@ -1,0 +1,26 @@
+//! What directives among words ask for, for the run of their message alone (spec `messages.md` §4). Nothing of it is kept in the
+//! session's row.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::ModelChoice;
+use crate::queue::QueueWish;
+
+/// Settings of one run. Stored with its message as JSON: fields may be added, none changes its meaning.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Hints {
+    /// `/model` and `/<alias>`.
+    #[serde(rename = "choice", skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<ModelChoice>,
+    /// `/queue`: how this message waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<QueueWish>,
+}
+
+impl Hints {
+    /// Whether a run under way can't give what is asked for.
+    pub(crate) fn need_own_run(&self) -> bool {
+        self.model.is_some()
+    }
+}
