@@ -4,7 +4,9 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use crate::command::openclaw;
 use crate::telegram::bot;
 
 fn open() -> Value {
@@ -268,5 +270,247 @@ async fn a_run_stays_where_the_settings_keep_it() {
     assert_eq!(
         result["error"],
         "Cross-context messaging denied: action=send target=\"9\" while bound to \"-100\" (channel=telegram)."
+    );
+}
+
+#[tokio::test]
+async fn the_command_line_does_what_agents_do() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    let rows: [(&[&str], &str); 11] = [
+        (&["send", "--target", "5", "--message", "hi"], "✅ Sent via Telegram. Message ID: 501 (chat 5)\n"),
+        (
+            &[
+                "send",
+                "-t",
+                "-100:topic:7",
+                "-m",
+                "b",
+                "--buttons",
+                "[[{\"text\":\"A\",\"callback_data\":\"a\"}]]",
+            ],
+            "✅ Sent via Telegram. Message ID: 502 (chat -100)\n",
+        ),
+        (
+            &["poll", "--target", "5", "--poll-question", "Q?", "--poll-option", "a", "--poll-option", "b"],
+            "✅ Poll sent via Telegram. Message ID: 503 (chat 5)\n",
+        ),
+        (&["react", "--target", "5", "--message-id", "501", "--emoji", "👍"], "✅ Reaction added: 👍\n"),
+        (
+            &["edit", "--target", "5", "--message-id", "501", "-m", "ho"],
+            "✅ Edited via Telegram. Message ID: 501\n",
+        ),
+        (&["pin", "--target", "-100", "--message-id", "4"], "✅ Pinned via Telegram. Message ID: 4\n"),
+        (&["pins", "--target", "-100"], "4  pinned words\n"),
+        (
+            &["thread", "create", "--target", "-100", "--thread-name", "Plans"],
+            "✅ Thread \"Plans\" made via Telegram. Thread ID: 77\n",
+        ),
+        (
+            &["thread", "reply", "--target", "-100:topic:77", "--message", "in it"],
+            "✅ Sent via Telegram. Message ID: 504 (chat -100)\n",
+        ),
+        (&["delete", "--target", "5", "--message-id", "501"], "✅ Deleted via Telegram.\n"),
+        (&["broadcast", "--targets", "5", "6", "--message", "all"], "✅ Sent to 2 of 2 targets.\n"),
+    ];
+    for (words, expect) in rows {
+        let ended = openclaw(&gateway, &[&["message"], words].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (Some(0), expect), "{words:?} {ended:?}");
+    }
+    let sent = &server.calls("sendMessage")[1].params;
+    assert_eq!(sent["reply_markup"]["inline_keyboard"], json!([[{"text": "A", "callback_data": "a"}]]));
+    assert_eq!((&sent["chat_id"], &sent["message_thread_id"]), (&json!(-100), &json!(7)));
+    let count = server.all_calls().len();
+    // As OpenClaw 2026.2.9 prints it.
+    let dry = [
+        "message",
+        "send",
+        "--channel",
+        "telegram",
+        "--target",
+        "@chan",
+        "--message",
+        "hi",
+        "--dry-run",
+        "--json",
+    ];
+    let told: Value = serde_json::from_str(&openclaw(&gateway, &dry).await.out).unwrap();
+    let payload = json!({"channel": "telegram", "to": "telegram:@chan", "via": "direct", "mediaUrl": null, "dryRun": true});
+    let expect = json!({"action": "send", "channel": "telegram", "dryRun": true, "handledBy": "core", "payload": payload});
+    assert_eq!(told, expect);
+    let dry = [
+        "message",
+        "broadcast",
+        "--channel",
+        "telegram",
+        "--targets",
+        "@a",
+        "--targets",
+        "x y",
+        "-m",
+        "x",
+        "--dry-run",
+        "--json",
+    ];
+    let told = openclaw(&gateway, &dry).await;
+    let told: Value = serde_json::from_str(&told.out).unwrap_or_else(|error| panic!("{error} {told:?}"));
+    assert_eq!(
+        (&told["dryRun"], &told["payload"]["results"][0]["result"]["dryRun"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(told["payload"]["results"][1]["ok"], false);
+    assert_eq!(server.all_calls().len(), count, "nothing was done");
+    let refused: [(&[&str], &str); 6] = [
+        (&["send", "--channel", "telegram"], "error: required option '-t, --target <dest>' not specified"),
+        (&["send", "--channel", "pigeon", "--target", "1", "-m", "x"], "Error: Unknown channel: pigeon"),
+        (
+            &["send", "--target", "two words", "-m", "x"],
+            "Error: Unknown target \"two words\" for Telegram. Hint: <chatId>",
+        ),
+        (&["send", "--target", "5"], "Give --message, --media, or both"),
+        (
+            &["sticker", "send", "--target", "5", "--sticker-id", "f"],
+            "Telegram sticker is disabled; set channels.telegram.actions.sticker to true to enable it.",
+        ),
+        (
+            &["ban", "--channel", "telegram", "--user-id", "5"],
+            "Message action ban not supported for channel telegram.",
+        ),
+    ];
+    for (words, text) in refused {
+        openclaw(&gateway, &[&["message"], words].concat()).await.failed(&[text]);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_program_is_delivered_where_it_is_wanted() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("the answer")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    let ask = |more: &'static [&'static str]| {
+        let gateway = &gateway;
+        async move {
+            openclaw(gateway, &[&["agent", "--agent", "main", "--message", "hello"], more].concat()).await
+        }
+    };
+    let nowhere = ask(&["--deliver"]).await;
+    nowhere.failed(&["was not delivered", "Delivering to Telegram requires target <chatId>"]);
+    assert_eq!(nowhere.out, "the answer\n");
+    server.push(private_message(5, "hi"));
+    server.has_made("an answer", |made| made.len() == 1).await;
+    let ended = ask(&["--deliver"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
+    let ended =
+        ask(&["--deliver", "--reply-channel", "telegram", "--reply-to", "telegram:-100:topic:4"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let made = server.made();
+    let places: Vec<_> =
+        made.iter().map(|made| (made["chat_id"].clone(), made["message_thread_id"].clone())).collect();
+    assert_eq!(places, [(json!(5), json!(null)), (json!(5), json!(null)), (json!(-100), json!(4))]);
+    ask(&["--deliver", "--reply-to", "two words"])
+        .await
+        .failed(&["Unknown target \"two words\" for Telegram"]);
+    ask(&["--deliver", "--reply-channel", "slack", "--reply-to", "C1"])
+        .await
+        .failed(&["cannot deliver to slack"]);
+    let webchat = ask(&["--deliver", "--channel", "webchat", "--json"]).await;
+    let told: Value = serde_json::from_str(&webchat.out).unwrap();
+    assert_eq!((webchat.code, &told["status"]), (Some(1), &json!("ok")));
+    assert_eq!(
+        told["deliveryError"],
+        "Delivering to WebChat is not supported via `openclaw agent`; use WhatsApp/Telegram or run with --deliver=false."
+    );
+    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    ask(&["--deliver"]).await.failed(&["The reply was not delivered to telegram", "blocked by the user"]);
+    assert_eq!(server.made().len(), 3);
+}
+
+#[tokio::test]
+async fn a_heartbeat_tells_a_chat_what_needs_attention_and_once() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| {
+        let said = request.last_user_text();
+        match () {
+            () if said.contains("quiet") => Reply::text("HEARTBEAT_OK"),
+            () if said.contains("Read HEARTBEAT.md") => Reply::text("The door is open."),
+            () => Reply::text("sure"),
+        }
+    })
+    .await;
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "heartbeat": {"showOk": true}});
+    let beating = json!({"agents": {"defaults": {"heartbeat": {"every": "24h"}}}});
+    let gateway = bot(&server, &model, section, beating).await;
+    let mut client = gateway.client().await.unwrap();
+    let texts = |made: &[Value]| {
+        made.iter().map(|made| made["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let rows = [
+        // Before anybody wrote there is nowhere to tell it.
+        ("the door rang", "skipped", json!("no-target"), json!(null)),
+        ("the door rang", "sent", json!("wake"), json!("5")),
+        ("the door rang again", "skipped", json!("duplicate"), json!("5")),
+        ("all is quiet", "ok-token", json!("wake"), json!("5")),
+    ];
+    for (at, (text, status, reason, to)) in rows.into_iter().enumerate() {
+        if at == 1 {
+            server.push(private_message(5, "hi"));
+            server.has_made("the answer", |made| texts(made) == ["sure"]).await;
+        }
+        client.request("wake", json!({"mode": "now", "text": text})).await.unwrap();
+        let event = client.event("heartbeat", |_| true).await.unwrap();
+        assert_eq!(
+            (&event["status"], &event["reason"], &event["to"]),
+            (&json!(status), &reason, &to),
+            "{event}"
+        );
+    }
+    server.has_made("the acknowledgement", |made| made.len() == 3).await;
+    assert_eq!(texts(&server.made()), ["sure", "The door is open.", "HEARTBEAT_OK"]);
+    assert!(server.made().iter().all(|made| made["chat_id"] == 5));
+}
+
+/// Answers every request with these bytes.
+async fn web(content: &'static [u8]) -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await;
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", content.len());
+            let _ = stream.write_all(&[answer.as_bytes(), content].concat()).await;
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_file_of_the_net_is_sent_as_a_file_and_one_that_is_not_there_is_told_of() {
+    let server = TelegramServer::start().await;
+    let port = web(b"from the net").await;
+    let model = ModelServer::answering(move |request| {
+        let address = match request.last_user_text().contains("inside") {
+            true => "http://127.0.0.2:1/secret.txt?token=x".to_owned(),
+            false => format!("http://127.0.0.1:{port}/a/report.txt"),
+        };
+        Reply::text(&format!("here\nMEDIA:{address}"))
+    })
+    .await;
+    let allowed = json!({"messages": {"mediaAllowHosts": [format!("127.0.0.1:{port}")]}});
+    let _gateway = bot(&server, &model, open(), allowed).await;
+    server.push(private_message(5, "the report"));
+    let sent = server.nth_call("sendDocument", 1).await;
+    assert_eq!(
+        (&sent.params["caption"], &sent.uploads[0].content[..]),
+        (&json!("here"), &b"from the net"[..])
+    );
+    assert_eq!(sent.uploads[0].name, "report.txt");
+    server.push(private_message(5, "inside please"));
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!(
+        sent.params["text"],
+        "here\n(file http://127.0.0.2:1/secret.txt was not sent: Blocked: private/internal IP address)"
     );
 }

@@ -43,7 +43,7 @@ impl<'a> Arguments<'a> {
 
     /// A whole number that is not negative.
     pub(super) fn count(self, key: &str) -> Option<u32> {
-        u32::try_from(self.0.get(key)?.as_u64()?).ok().or_else(|| self.word(key)?.parse().ok())
+        self.word(key)?.parse().ok()
     }
 
     /// Texts; one alone may stand without a list.

@@ -48,8 +48,10 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
         | "sendMessageDraft" => {
             refusal(&shared.state(), &call.params).unwrap_or_else(|| result(&json!(true)))
         }
-        "getChat" => refusal(&shared.state(), &call.params)
-            .unwrap_or_else(|| result(&chat_info(&shared.state(), &call.params))),
+        "getChat" => {
+            let state = shared.state();
+            refusal(&state, &call.params).unwrap_or_else(|| result(&chat_info(&state, &call.params)))
+        }
         "createForumTopic" => refusal(&shared.state(), &call.params).unwrap_or_else(|| {
             result(&json!({"message_thread_id": 77, "name": call.params["name"], "icon_color": 1}))
         }),
