@@ -20,7 +20,8 @@ pub mod text;
 pub use address::Address;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    Exit, FetchError, Fetched, InboundSink, MenuCommand, NotTaken, Probe, Target, TargetError, Unusable,
+    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Probe, Target,
+    TargetError, Turn, Unusable,
 };
 pub use inbound::{
     Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,

@@ -6,8 +6,10 @@
 
 mod account;
 mod actions;
+mod addresses;
 mod api_root;
 mod attachment;
+mod audit;
 mod client;
 mod credentials;
 mod draft;
@@ -15,6 +17,7 @@ mod entities;
 mod failure;
 mod fetch;
 pub mod html;
+mod keyboards;
 mod menu;
 mod message;
 mod offset;

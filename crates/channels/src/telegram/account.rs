@@ -11,17 +11,19 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::addresses::addresses;
 use super::api_root::ApiRoot;
-use super::client::Client;
+use super::client::{Client, Transport};
 use super::credentials::{self, BotToken};
 use super::entities::Me;
 use super::failure::{ApiError, Refusal};
+use super::keyboards::Keyboards;
 use super::pace::Pace;
 use super::settings::AccountSettings;
 use super::{actions, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
-    Fetched, MediaRef, MenuCommand, Outgoing, Part, Probe, Receipt, Repeats, SendError, Unusable,
+    Fetched, MediaRef, MenuCommand, Outgoing, Part, Probe, Receipt, Repeats, SendError, Turn, Unusable,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -35,6 +37,7 @@ pub(super) struct Bot {
     pub(super) settings: AccountSettings,
     pub(super) client: Client,
     pub(super) state_dir: PathBuf,
+    pub(super) keyboards: Keyboards,
     pace: Mutex<Pace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
@@ -53,9 +56,16 @@ impl Bot {
         let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
         let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
         let call = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let client = Client::new(root, token, proxy, call.filter(|call| !call.is_zero())).map_err(wrong)?;
+        let transport = Transport {
+            proxy,
+            call: call.filter(|call| !call.is_zero()),
+            addresses: addresses(&settings.network, config.environment()),
+        };
+        let client = Client::new(root, token, transport).map_err(wrong)?;
+        let keyboards = Keyboards::new(config.paths().state_dir(), id);
         Ok(Self {
             id: id.to_owned(),
+            keyboards,
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),
@@ -89,6 +99,15 @@ impl Bot {
         }
         moved.insert(from.to_owned(), to.to_string());
         to.to_string()
+    }
+
+    /// Whether a chat's turn is now; then its place is taken.
+    fn turn_of(&self, at: &Address) -> Turn {
+        let chat = self.current(&at.target);
+        match self.pace.lock().try_reserve(&chat, Instant::now()) {
+            Ok(()) => Turn::Now,
+            Err(wait) => Turn::After(wait),
+        }
     }
 
     /// Waits for a chat's turn.
@@ -142,6 +161,10 @@ impl Account for Bot {
 
     fn repeats(&self) -> Repeats {
         Repeats::Doubled
+    }
+
+    fn turn(&self, at: &Address) -> Turn {
+        self.turn_of(at)
     }
 
     fn send<'a>(

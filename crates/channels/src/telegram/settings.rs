@@ -65,6 +65,8 @@ pub struct AccountSettings {
     pub timeout_seconds: Option<f64>,
     /// How often a request is tried.
     pub retry: RetrySettings,
+    /// How the Bot API is reached.
+    pub network: NetworkSettings,
     /// Proxy of the Bot API.
     pub proxy: Option<Secret>,
     /// Address that Telegram pushes updates to; polled where absent.
@@ -97,6 +99,14 @@ pub struct AccountSettings {
     pub config_writes: Option<bool>,
     /// What answers begin with.
     pub response_prefix: Option<String>,
+}
+
+/// `network`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NetworkSettings {
+    /// Whether addresses of both families are tried.
+    pub auto_select_family: Option<bool>,
 }
 
 /// `customCommands[]`.
