@@ -1,6 +1,6 @@
 //! One bot at work.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
 use super::pace::Pace;
 use super::settings::AccountSettings;
+use super::wire::Wire as _;
 use super::{actions, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
@@ -28,6 +29,8 @@ use crate::{
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
 const MOVED_REMEMBERED: usize = 1000;
+/// Messages that the agent has reacted to and are remembered.
+const REACTED_REMEMBERED: usize = 1000;
 /// A longer wait is left to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -41,6 +44,8 @@ pub(super) struct Bot {
     pace: Mutex<Pace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
+    /// Messages that the agent has reacted to: its reaction took the place of an acknowledgement, which is not to be taken back then.
+    reacted: Mutex<VecDeque<(String, String)>>,
 }
 
 impl Bot {
@@ -72,6 +77,7 @@ impl Bot {
             pace: Mutex::default(),
             moved: Mutex::default(),
             me: Mutex::default(),
+            reacted: Mutex::default(),
         })
     }
 
@@ -84,6 +90,20 @@ impl Bot {
         let me = Me::read(&user).ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
         *self.me.lock() = Some(me.clone());
         Ok(me)
+    }
+
+    /// The agent has reacted to the message that `params` name.
+    pub(super) fn note_reaction(&self, params: &Value) {
+        let mut reacted = self.reacted.lock();
+        if reacted.len() >= REACTED_REMEMBERED {
+            reacted.pop_front();
+        }
+        reacted.extend(message_of(params));
+    }
+
+    /// Whether it has.
+    pub(super) fn has_reacted(&self, params: &Value) -> bool {
+        message_of(params).is_some_and(|message| self.reacted.lock().contains(&message))
     }
 
     /// The id a chat has now.
@@ -224,6 +244,18 @@ impl Account for Bot {
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
         Box::pin(menu::offer(self, commands))
     }
+}
+
+/// Chat and message of an action.
+fn message_of(params: &Value) -> Option<(String, String)> {
+    let text = |key: &str| match params.at(key) {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let chat = ["to", "target", "chatId", "channelId"].iter().find_map(|key| text(key))?;
+    let chat = super::target::read(&chat).ok()?.id;
+    Some((chat, text("messageId")?))
 }
 
 /// Ready to be started.

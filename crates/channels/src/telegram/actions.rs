@@ -31,13 +31,18 @@ pub(super) fn offered(settings: &AccountSettings) -> Vec<&'static str> {
 pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value, ActionError> {
     let gates = bot.settings.actions;
     match action {
+        ACKNOWLEDGE if params.flag("remove") && bot.has_reacted(params) => {
+            Ok(json!({"ok": true, "replaced": true}))
+        }
         ACKNOWLEDGE => react(bot, params).await,
         "react" => {
             gate(gates.reactions, "reactions")?;
             if !agent_may_react(&bot.settings) {
                 return Err(ActionError::Invalid(level_text(bot.settings.reaction_level)));
             }
-            react(bot, params).await
+            let done = react(bot, params).await?;
+            bot.note_reaction(params);
+            Ok(done)
         }
         "edit" => {
             gate(gates.edit_message, "editMessage")?;

@@ -83,8 +83,6 @@ pub struct AccountSettings {
     pub api_root: Option<String>,
     /// What the agent may do.
     pub actions: ActionGates,
-    /// Which reactions the agent hears of.
-    pub reaction_notifications: ReactionNotifications,
     /// Whether the agent may react.
     pub reaction_level: ReactionLevel,
     /// Whether links show a preview.
@@ -214,19 +212,6 @@ impl Default for ActionGates {
     fn default() -> Self {
         Self { reactions: true, send_message: true, delete_message: true, edit_message: true, sticker: false }
     }
-}
-
-/// `reactionNotifications`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReactionNotifications {
-    /// None.
-    Off,
-    /// To messages of ours.
-    #[default]
-    Own,
-    /// All.
-    All,
 }
 
 /// `reactionLevel`.

@@ -34,7 +34,9 @@ impl Runner {
         let (model, _) = context.current(&context.choices().await).await;
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
-        let tools = self.tools(session, &settings, (model.provider.as_str(), &model.model), &shield, &skills);
+        let (model, origin) =
+            ((model.provider.as_str(), model.model.as_str()), row.payload.origin.as_deref());
+        let tools = self.tools(session, &settings, model, &shield, &skills, origin);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {
             id: format!("skill-{}", row.run_id),
