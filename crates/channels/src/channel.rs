@@ -136,6 +136,12 @@ pub trait Account: Send + Sync + 'static {
     /// Asks the platform whether the credentials are good, and who we are there.
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;
 
+    /// Looks up who or what a target is, by the platform's directory. `None`: it knows nobody of that name.
+    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+        let _ = target;
+        Box::pin(async { Ok(None) })
+    }
+
     /// Tells the platform which commands it may offer in its menu.
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
         let _ = commands;
@@ -235,6 +241,17 @@ pub struct Target {
     /// Thread in it.
     pub thread: Option<String>,
     /// What kind of conversation it is, where the id tells.
+    pub kind: Option<ConversationKind>,
+}
+
+/// Somebody, or a conversation, in a platform's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The platform's id.
+    pub id: String,
+    /// Name for people.
+    pub name: Option<String>,
+    /// What kind of conversation it is.
     pub kind: Option<ConversationKind>,
 }
 

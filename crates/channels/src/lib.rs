@@ -20,7 +20,7 @@ pub mod text;
 pub use address::Address;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Probe, Target,
+    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
     TargetError, Turn, Unusable,
 };
 pub use inbound::{
@@ -30,4 +30,4 @@ pub use inbound::{
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
 pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
-pub use status::{AccountStatus, StatusReport};
+pub use status::{AccountStatus, Disconnect, StatusReport};

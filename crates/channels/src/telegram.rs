@@ -12,6 +12,7 @@ mod attachment;
 mod audit;
 mod client;
 mod credentials;
+mod directory;
 mod draft;
 mod entities;
 mod failure;

@@ -14,8 +14,9 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
 pub(crate) use channels::{
-    AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, MessageArgs, MessageCommand,
-    MessageCommonArgs, MessagePollArgs, MessageSendArgs, PairingArgs, PairingCommand, TraceArgs,
+    AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, MessageArgs,
+    MessageCommand, MessageCommonArgs, MessagePollArgs, MessageSendArgs, PairingArgs, PairingCommand,
+    ResolveArgs, TraceArgs,
 };
 pub(crate) use hooks::{HooksArgs, HooksCommand};
 pub(crate) use models::{

@@ -21,10 +21,11 @@ use super::keyboards::Keyboards;
 use super::pace::Pace;
 use super::settings::AccountSettings;
 use super::wire::Wire as _;
-use super::{actions, draft, fetch, menu, probe, receive, send, thread};
+use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
-    Fetched, MediaRef, MenuCommand, Outgoing, Part, Probe, Receipt, Repeats, SendError, Turn, Unusable,
+    Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, SendError, Target, Turn,
+    Unusable,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -131,7 +132,7 @@ impl Bot {
     }
 
     /// Waits for a chat's turn.
-    pub(super) async fn turn(&self, chat: &str) -> Result<(), SendError> {
+    pub(super) async fn wait_turn(&self, chat: &str) -> Result<(), SendError> {
         let now = Instant::now();
         if let Some(left) = self.pace.lock().parked(chat, now).filter(|left| *left > LONGEST_WAIT) {
             let reason = format!("Telegram asked to send less to chat {chat}");
@@ -239,6 +240,10 @@ impl Account for Bot {
 
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {
         Box::pin(probe::probe(self, timeout))
+    }
+
+    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+        Box::pin(directory::look_up(self, target))
     }
 
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {

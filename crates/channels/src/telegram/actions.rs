@@ -167,7 +167,7 @@ async fn sticker(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     if let Some(reply) = number(params, "replyTo") {
         set(&mut call, "reply_parameters", json!({"message_id": reply, "allow_sending_without_reply": true}));
     }
-    bot.turn(&place.id).await?;
+    bot.wait_turn(&place.id).await?;
     let sent = bot.client.call("sendSticker", &call).await.map_err(|error| place.failed(bot, error))?;
     let message = sent.int("message_id").map(|id| id.to_string());
     Ok(json!({"ok": true, "messageId": message, "chatId": place.id}))

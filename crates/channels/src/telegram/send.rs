@@ -54,7 +54,7 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
         match error.refusal() {
             Some(Refusal::Moved(to)) => {
                 chat = bot.has_moved(&outgoing.address.target, to);
-                bot.turn(&chat).await.map_err(Failure::Told)?;
+                bot.wait_turn(&chat).await.map_err(Failure::Told)?;
             }
             Some(Refusal::Markup | Refusal::TooLong) if !without.markup && has_markup(outgoing.part) => {
                 without.markup = true;
@@ -116,7 +116,7 @@ async fn pieces(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<R
 async fn once(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
     let too_long =
         || SendError::Final { reason: "Telegram finds the message too long, also in pieces".to_owned() };
-    bot.turn(&bot.current(&outgoing.address.target)).await?;
+    bot.wait_turn(&bot.current(&outgoing.address.target)).await?;
     whole(bot, outgoing, attempt).await.map_err(|failure| match failure {
         Failure::Told(error) => error,
         Failure::TooLong => too_long(),
