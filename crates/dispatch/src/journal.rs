@@ -124,9 +124,28 @@ pub(crate) trait Journal: Send + Sync {
     /// How many events there are of each [`Fate`], by its name; `waiting` are those without one.
     fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>>;
 
+    /// Whether a message of a conversation is one that was sent from here, as far as that is remembered: a day.
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool>;
+
+    /// What waits for an account of a channel, and what was given up.
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts>;
+
     /// Makes what was asked for so far, then lets go of everything. Afterwards everything is refused with
     /// [`JournalError::Closed`].
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// What waits for an account of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountCounts {
+    /// Events about which nothing is decided yet.
+    pub inbox: u64,
+    /// Deliveries that are not over.
+    pub pending: u64,
+    /// Deliveries that were given up.
+    pub failed: u64,
+    /// Unix milliseconds at which the last one was sent.
+    pub last_sent_at: Option<i64>,
 }
 
 /// An open journal.
@@ -232,6 +251,15 @@ pub(crate) enum Update {
     },
     /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
     Discard(String),
+    /// A message that waits as context says something else now.
+    Reworded {
+        /// Where it was said.
+        conversation: Address,
+        /// The platform's id of it.
+        message_id: String,
+        /// All of its new words.
+        text: String,
+    },
     /// What becomes of events of chat platforms is decided. Events that become a message are decided about with
     /// its acceptance.
     Decided {
@@ -263,6 +291,7 @@ impl Update {
             | Self::Tried { verdict: Verdict::Retry(_), .. }
             // Undone, it is decided once more.
             | Self::Decided { .. }
+            | Self::Reworded { .. }
             | Self::Discard(_) => Durability::Written,
         }
     }

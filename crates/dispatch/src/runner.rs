@@ -21,6 +21,7 @@ mod device_secrets;
 mod estimate;
 mod fork;
 mod given_up;
+mod group_tools;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;
@@ -65,6 +66,7 @@ use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use tokio::sync::mpsc;
 
+use crate::ack_reaction::Acks;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::beat::BeatAnswer;
 use crate::events::Verbose;
@@ -105,6 +107,8 @@ pub(crate) struct Runner {
     models: SessionModels,
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
+    /// Reactions that say that a message was taken.
+    pub(crate) acks: Acks,
     kept: KeptTranscripts,
     reports: Reports,
     repo_roots: RepoRoots,
@@ -424,6 +428,7 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
     if is_told {
         runner.shared.outbox.wake();
     }
+    runner.no_longer_acknowledged(row).await;
     if let Err(error) = stored {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
@@ -443,6 +448,7 @@ impl Runner {
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             hooks: Hooks::default(),
+            acks: Acks::default(),
             kept: KeptTranscripts::default(),
             reports: Reports::default(),
             repo_roots: RepoRoots::default(),
