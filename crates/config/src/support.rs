@@ -96,6 +96,7 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.pathPrepend",
     "tools.exec.passEnv",
     "bindings",
+    "commands.text",
     "commands.useAccessGroups",
     "commands.ownerAllowFrom",
     "messages.groupChat",
