@@ -32,10 +32,9 @@ fn efforts(model: &ModelServer) -> Vec<Value> {
     model.requests().iter().map(|request| request.body["reasoning_effort"].clone()).collect()
 }
 
-fn row(gateway: &GatewayUnderTest) -> Value {
-    let stored = std::fs::read(gateway.state_dir().join("agents/main/sessions/sessions.json")).unwrap();
-    let stored: Value = serde_json::from_slice(&stored).unwrap();
-    stored["agent:main:main"].clone()
+async fn row(gateway: &GatewayUnderTest) -> Value {
+    let mut client = gateway.client().await.unwrap();
+    client.request("sessions.list", json!({})).await.unwrap()["sessions"][0].clone()
 }
 
 fn texts(server: &TelegramServer) -> Vec<String> {
@@ -83,12 +82,16 @@ async fn settings_are_kept_and_hints_are_for_one_run() {
         assert_eq!(server.nth_call("sendMessage", sent).await.params["text"], answer, "{text}");
     }
     assert!(model.requests().is_empty(), "no model is called");
-    let kept = row(&gateway);
+    let kept = row(&gateway).await;
     assert_eq!(
         (&kept["thinkingLevel"], &kept["queueMode"], &kept["queueCap"]),
         (&json!("high"), &json!("steer"), &json!(3))
     );
     assert_eq!(kept["verboseLevel"], "off", "of a message with a mistake nothing is kept");
+    server.push(private_message(5, "/queue"));
+    sent += 1;
+    let queue = server.nth_call("sendMessage", sent).await.params["text"].to_string();
+    assert!(queue.contains("mode=steer, debounce=1000ms, cap=3, drop=summarize."), "{queue}");
     for text in ["hello", "please /think:minimal be brief", "and now", "/think about it"] {
         server.push(private_message(5, text));
         sent += 1;
@@ -98,7 +101,7 @@ async fn settings_are_kept_and_hints_are_for_one_run() {
     let said = |n: usize| model.requests()[n].last_user_text();
     assert!(said(1).contains("please be brief") && !said(1).contains("/think"), "{}", said(1));
     assert!(said(3).contains("/think about it"), "a word that is no level stays: {}", said(3));
-    assert_eq!(row(&gateway)["thinkingLevel"], "high");
+    assert_eq!(row(&gateway).await["thinkingLevel"], "high");
 }
 
 #[tokio::test]
@@ -115,7 +118,7 @@ async fn who_may_not_give_commands_has_no_directives() {
     assert_eq!(texts(&server), ["done"], "nothing is said to a directive of a stranger");
     assert_eq!(efforts(&model), ["low"]);
     assert!(model.requests()[0].last_user_text().contains("do it"));
-    assert_eq!(row(&gateway)["thinkingLevel"], Value::Null);
+    assert_eq!(row(&gateway).await["thinkingLevel"], Value::Null);
     server.push(private_message(7, "/think high"));
     assert_eq!(server.nth_call("sendMessage", 2).await.params["text"], "Thinking level set to high.");
 }
@@ -151,14 +154,14 @@ async fn tools_are_seen_at_work_before_the_answer() {
     server.nth_answer("sendMessage", 4).await;
     let full = [
         "🛠️ Exec: <code>echo out</code>",
-        "🛠️ Exec: <code>echo out</code>\n<pre><code class=\"language-txt\">out\n</code></pre>",
+        "🛠️ Exec: <code>echo out</code>\n\n<pre><code class=\"language-txt\">out\n</code></pre>",
         "ran",
     ];
     assert_eq!(texts(&server)[1..], full);
     server.push(private_message(5, "once more /verbose on"));
     server.nth_answer("sendMessage", 6).await;
     assert_eq!(texts(&server)[4..], ["🛠️ Exec: <code>echo out</code>", "again"]);
-    assert_eq!(row(&gateway)["verboseLevel"], "full");
+    assert_eq!(row(&gateway).await["verboseLevel"], "full");
 }
 
 #[tokio::test]
@@ -201,7 +204,7 @@ async fn thoughts_come_before_the_answer_or_as_a_draft() {
         "Hidden",
     ];
     assert_eq!(texts(&server), expect);
-    assert_eq!(row(&gateway)["reasoningLevel"], "on");
+    assert_eq!(row(&gateway).await["reasoningLevel"], "on");
     let mut update = private_message(5, "once more /reasoning stream");
     update["message"]["message_thread_id"] = json!(9);
     update["message"]["is_topic_message"] = json!(true);

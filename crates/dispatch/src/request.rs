@@ -162,10 +162,7 @@ impl Request {
             text: behind_reset.unwrap_or_else(|| self.command_text()),
             attached: !self.images.is_empty(),
             by: self.authority(),
-            is_addressed: self
-                .origin
-                .as_ref()
-                .is_none_or(|origin| origin.is_direct() || origin.was_mentioned),
+            is_addressed: self.origin.as_ref().is_none_or(|origin| origin.is_direct() || origin.is_named),
             commands: TextCommands::on(self.channel(), settings.config.commands.text),
         };
         let models = ModelNames::new(&settings.models.listed);

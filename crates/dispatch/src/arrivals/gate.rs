@@ -9,7 +9,9 @@ use openclaw_channels::access::{
     AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Mentioned, PairingStore, Requested, Speaker,
     pairing,
 };
-use openclaw_channels::{Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part};
+use openclaw_channels::{
+    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part,
+};
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
 use openclaw_sessions::key::{Peer, PeerKind};
@@ -50,6 +52,8 @@ pub(super) struct Admitted {
     pub(super) group: Option<GroupView>,
     /// Whether it speaks to the agent.
     pub(super) was_mentioned: bool,
+    /// Whether it does so by its words, and not by being a command.
+    pub(super) is_named: bool,
     pub(super) names: Arc<Mentioned>,
     pub(super) command_text: String,
     /// How many messages of the group are told with it.
@@ -139,10 +143,12 @@ async fn decide(
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
         .unwrap_or(HISTORY);
-    let was_mentioned = match &admission.group {
-        None => true,
+    let (was_mentioned, is_named) = match &admission.group {
+        None => (true, true),
         Some(group) => {
-            addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?
+            let facts =
+                addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?;
+            (facts.is_addressed(), facts.was_mentioned || facts.is_reply)
         }
     };
     let inbound = &config.messages.inbound;
@@ -156,6 +162,7 @@ async fn decide(
         standing,
         group,
         was_mentioned,
+        is_named,
         names,
         command_text,
         history,
@@ -313,7 +320,14 @@ fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission
     let owners: Vec<String> = written.into_iter().flatten().map(id_text).collect();
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
-    let ids: Vec<&str> = [Some(sender.id.as_str()), sender.phone.as_deref()].into_iter().flatten().collect();
+    let Address { channel, target, .. } = &event.address;
+    let from = match event.conversation.kind {
+        ConversationKind::Direct => format!("{channel}:{target}"),
+        ConversationKind::Group => format!("{channel}:group:{target}"),
+        ConversationKind::Channel => format!("{channel}:channel:{target}"),
+    };
+    let ids = [Some(sender.id.as_str()), sender.phone.as_deref(), Some(from.as_str())];
+    let ids: Vec<&str> = ids.into_iter().flatten().collect();
     let allowed_by_channel = may_command(use_groups, admission);
     let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
@@ -325,7 +339,7 @@ fn id_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether a group's message speaks to the agent; else what becomes of it.
+/// How a group's message speaks to the agent; what becomes of it where it is not for it.
 #[expect(clippy::too_many_arguments, reason = "all of it decides")]
 async fn addressed(
     dispatch: &Dispatch,
@@ -336,8 +350,8 @@ async fn addressed(
     command_text: &str,
     standing: Standing,
     history: u32,
-) -> Result<bool, Fate> {
-    let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(false) };
+) -> Result<Addressed, Fate> {
+    let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(Addressed::default()) };
     let is_command = commands::is_one(command_text) || commands::stop::is_stop(command_text);
     let may_command = standing.commands == Authority::Granted;
     if commands::is_one(command_text) && !may_command {
@@ -358,7 +372,7 @@ async fn addressed(
         is_command: is_command && may_command,
     };
     if !facts.is_skipped() {
-        return Ok(facts.is_addressed());
+        return Ok(facts);
     }
     if requires_mention && !facts.can_detect {
         tracing::warn!(channel = %event.address.channel, "nobody can tell whether a group speaks to the agent: set messages.groupChat.mentionPatterns");

@@ -235,6 +235,7 @@ async fn composed(
         may_command: last.standing.commands == Authority::Granted,
         is_owner: last.standing.is_owner,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
+        is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,
         frame: composed.frame,
     };
