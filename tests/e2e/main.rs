@@ -32,6 +32,7 @@ mod context_command;
 mod control_frames;
 mod conversation;
 mod crowds;
+mod directives;
 mod doctor;
 mod doors;
 mod dotenv;

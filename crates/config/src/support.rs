@@ -97,6 +97,7 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.passEnv",
     "tools.message",
     "bindings",
+    "commands.text",
     "commands.useAccessGroups",
     "commands.ownerAllowFrom",
     "messages.groupChat",

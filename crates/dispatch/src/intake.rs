@@ -19,7 +19,7 @@ use crate::job::Job;
 use crate::journal::JournalError;
 use crate::lane::{Arrival, Command, Supervisor};
 use crate::request::Request;
-use crate::runner::{Runner, is_last_try};
+use crate::runner::{Runner, is_last_try, shortcuts};
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
@@ -88,8 +88,12 @@ pub(crate) async fn accept(
     shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
     let gate = CancellationToken::new();
     let since = slip.accepted_at;
-    let receipt = Receipt { accepted, _gate: Some(gate.clone().drop_guard()) };
     let row = Arc::new(slip.with(queued));
+    let mut guard = gate.clone().drop_guard();
+    if row.payload.facts.wants.shortcuts {
+        guard = shortcuts::begin(&runner, &lanes, &row, guard);
+    }
+    let receipt = Receipt { accepted, _gate: Some(guard) };
     // A lane that has ended meanwhile leaves it to the next start.
     let _ = lane.send(Job::new(row, gate, since));
     Ok(receipt)
@@ -99,7 +103,7 @@ pub(crate) async fn accept(
 /// comes before all others, and before any client is let in: then nothing else can be what ends the process. Gives the heartbeats
 /// among them.
 pub(crate) async fn recover(
-    runner: &Runner,
+    runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
     mut found: Vec<Unfinished>,
 ) -> Vec<UnfinishedBeat> {
@@ -135,7 +139,7 @@ pub(crate) async fn recover(
     beats
 }
 
-async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
+async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
     let shared = &runner.shared;
     let Unfinished { row, attempts } = found;
     let slip = row.without_payload();
@@ -151,10 +155,14 @@ async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
         }
     };
     let gate = CancellationToken::new();
-    gate.cancel();
     let (key, since) = (slip.session_key.clone(), shared.clock.now_ms());
-    let job = Job::new(Arc::new(slip.with(queued)), gate, since);
+    let row = Arc::new(slip.with(queued));
+    let job = Job::new(Arc::clone(&row), gate.clone(), since);
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    match row.payload.facts.wants.shortcuts {
+        true => drop(shortcuts::begin(runner, lanes, &row, gate.drop_guard())),
+        false => gate.cancel(),
+    }
 }
 
 /// Away from the tasks that must not wait, where it takes long.

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
-use crate::commands::{self, Intent, Names, Spoken};
+use crate::commands::{self, Intent, Names, Spoken, TextCommands};
 use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::setup::Settings;
@@ -166,6 +166,8 @@ impl Request {
             text: behind_reset.unwrap_or_else(|| self.command_text()),
             attached: !self.images.is_empty(),
             by: self.authority(),
+            is_addressed: self.origin.as_ref().is_none_or(|origin| origin.is_direct() || origin.is_named),
+            commands: TextCommands::on(self.channel(), settings.config.commands.text),
         };
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();

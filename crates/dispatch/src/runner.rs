@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
-//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
+//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`shortcuts`] answers commands among words; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
 //! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
@@ -38,6 +38,7 @@ mod reports;
 mod result;
 pub(crate) mod secrets;
 mod session;
+pub(crate) mod shortcuts;
 mod skill_tool;
 mod start_over;
 mod steering;
@@ -82,7 +83,7 @@ use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 use command::Route;
 use kept::KeptTranscripts;
-use live::Live;
+use live::{Live, Shows};
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
 pub(crate) use replies::Said;
@@ -281,7 +282,9 @@ async fn drive(
 ) -> Ending {
     let turn = runner.message_turn(row);
     turn.remember(prepared.branch.context());
-    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn);
+    let verbose = control.verbose.get().copied().unwrap_or_default();
+    let shows = Shows { verbose, reasoning: prepared.reasoning, catalogue: prepared.tools.catalogue() };
+    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
     let mut ended = match &mut live {
         Some(live) => {
             let (told, followed) = mpsc::channel(FOLLOWED);
@@ -302,8 +305,11 @@ async fn drive(
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
-    if control.verbose.get().is_some_and(|level| *level != Verbose::Off) {
+    if verbose != Verbose::Off {
         result::mention_compactions(&mut ended, &prepared.session.entry);
+        if prepared.session.is_new && row.payload.is_chat() {
+            result::mention_beginning(&mut ended, &prepared.session.id);
+        }
     }
     let dead_end = DeadEnd::met(&prepared, row, &ended);
     if let Some(dead_end) = dead_end {

@@ -245,6 +245,7 @@ async fn composed(
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: last.ack.clone(),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),
+        is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,
         frame: composed.frame,
     };

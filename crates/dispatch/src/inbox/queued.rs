@@ -76,6 +76,7 @@ impl Facts {
                 command: intent.is_for_gateway_alone(),
                 compaction: request.compacts(),
                 tool: intent.tool().is_some(),
+                shortcuts: intent.hints().is_some_and(|hints| !hints.shortcuts.is_empty()),
             },
             beat: request.beat.as_ref().map(|beat| beat.chat),
         }
@@ -108,6 +109,9 @@ pub(crate) struct Wants {
     /// That answer is a tool's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tool: bool,
+    /// That commands among its words are answered at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) shortcuts: bool,
 }
 
 impl Wants {
@@ -120,7 +124,7 @@ impl Wants {
 impl Default for Wants {
     /// Of a message that an older version accepted: it may want to change something.
     fn default() -> Self {
-        Self { reset: true, command: false, compaction: false, tool: false }
+        Self { reset: true, command: false, compaction: false, tool: false, shortcuts: false }
     }
 }
 

@@ -116,6 +116,12 @@ pub(super) fn mention_compactions(ended: &mut Outcome, entry: &SessionEntry) {
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 
+/// Tells who wants to know everything that a conversation began.
+pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
+    let text = format!("🧭 New session: {id}");
+    ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
+}
+
 /// Notes that a summary took the place of messages, so many times.
 pub(super) fn note_compactions(entry: &mut SessionEntry, more: u64, tokens_after: Option<u64>) {
     entry.compaction_count = Some(entry.compaction_count.unwrap_or(0) + more);

@@ -29,7 +29,7 @@ impl Runner {
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<String, NotBegun> {
         let settings = self.settings();
-        let _ = control.verbose.set(verbose(&session.entry, &settings));
+        let _ = control.verbose.set(verbose(None, &session.entry, &settings));
         let skills = self.skills_of(session, &settings).await;
         let (model, _) = context.current(&context.choices().await).await;
         self.secrets.learn_keys(&skills.overlay);
