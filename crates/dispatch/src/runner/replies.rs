@@ -151,7 +151,10 @@ impl Runner {
     }
 
     /// Where a message was said. Of a big one that is on disk.
-    async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+    pub(crate) async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+        if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_ref()) {
+            return Some(origin.clone());
+        }
         if let Some(request) = row.payload.request() {
             return request.origin.clone();
         }
