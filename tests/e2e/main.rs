@@ -74,6 +74,7 @@ mod pipelined;
 mod prompt_cache;
 mod protections;
 mod proxy;
+mod queue_modes;
 mod reference_state;
 mod repeated_keys;
 mod responses;

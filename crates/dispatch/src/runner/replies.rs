@@ -197,6 +197,9 @@ impl Runner {
 
     /// Where a message is answered.
     async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
+        if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
+            return Some(origin.into());
+        }
         self.of_request(row, Destination::of).await
     }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 use super::writer::Change;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
 use crate::journal::{Durability, JournalError};
+use crate::queue::DropRule;
 
 /// Events that may wait, of all accounts together. Far beyond what platforms bring in an hour without a decision.
 const MAX_WAITING: i64 = 50_000;
@@ -72,6 +73,22 @@ pub(super) fn decide(db: &Connection, numbers: &[i64], fate: &Fate, now: i64) ->
         any |= update.execute(params![number, name, reason, run_id, now])? > 0;
     }
     Ok(any)
+}
+
+/// What became part of a message is dropped with it.
+pub(super) fn drop_run(
+    db: &Connection,
+    numbers: &[i64],
+    rule: DropRule,
+    now: i64,
+) -> Result<(), JournalError> {
+    let mut update = db.prepare_cached(
+        "UPDATE arrivals SET fate = 'dropped', reason = ?2, decided_at = ?3 WHERE seq = ?1 AND fate = 'run'",
+    )?;
+    for number in numbers {
+        update.execute(params![number, rule.as_str(), now])?;
+    }
+    Ok(())
 }
 
 /// Events about which nothing is decided, in the order of arrival: at most `most` of those behind `after`.
