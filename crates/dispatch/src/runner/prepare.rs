@@ -14,6 +14,7 @@ use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
+use openclaw_channels::Address;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
@@ -31,12 +32,13 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, history_limit, memory_flush, protections, tools};
+use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
+use crate::origin::Origin;
 use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
@@ -197,9 +199,15 @@ impl Runner {
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, &settings, model, &shield, &skills);
+        let origin = row.payload.origin.as_deref();
+        let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
+            Some(offered) => Arc::new(skills.only(offered, &settings.config)),
+            None => skills,
+        };
+        let from = (row.payload.conversation(), origin);
+        let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
         let parts =
-            PromptParts { files: &files, skills: &skills, tools: &tools, channel: row.payload.channel() };
+            PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
@@ -291,14 +299,14 @@ impl Runner {
         self.deps.skills.for_turn(wanted, occasion).await
     }
 
-    /// The tools that the policy leaves where this model is used.
+    /// The tools that the policy leaves where this model is used. `at` is the conversation that is answered.
     pub(super) fn tools(
         &self,
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
-        shield: &Shield,
-        skills: &Snapshot,
+        (shield, skills): (&Shield, &Snapshot),
+        (at, origin): (Option<&Address>, Option<&Origin>),
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
@@ -310,9 +318,11 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
-        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key);
+        let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
+        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
         // A run that asks for a sandbox did not get here.
-        toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
+        let message = self.message_setup(&settings.config, at);
+        toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.
