@@ -90,7 +90,8 @@ impl Reader {
             self.has_ends = end.is_some();
             return end.map_or(Found::Unfinished, |end| Found::Call(end + INVOKE_END.len()));
         }
-        let may_be = may_begin(rest) == Some(0) || self.has_calls && INVOKE.starts_with(rest);
+        let may_be = rest.len() <= RESULT.len() && may_begin(rest) == Some(0)
+            || self.has_calls && INVOKE.starts_with(rest);
         if may_be { Found::Unfinished } else { Found::Text }
     }
 
