@@ -24,6 +24,7 @@ mod bad_store;
 mod bad_transcript;
 mod behind_proxies;
 mod beside_openclaw;
+mod chat_commands;
 mod command;
 mod compaction;
 mod connect_model;

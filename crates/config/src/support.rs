@@ -96,6 +96,11 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.pathPrepend",
     "tools.exec.passEnv",
     "bindings",
+    "commands.config",
+    "commands.debug",
+    "commands.restart",
+    "commands.native",
+    "commands.nativeSkills",
     "commands.useAccessGroups",
     "commands.ownerAllowFrom",
     "messages.groupChat",
@@ -108,6 +113,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.botToken",
     "channels.telegram.tokenFile",
     "channels.telegram.customCommands",
+    "channels.telegram.commands",
+    "channels.telegram.configWrites",
     "channels.telegram.dmPolicy",
     "channels.telegram.allowFrom",
     "channels.telegram.groupAllowFrom",
@@ -151,6 +158,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.botToken",
     "channels.telegram.accounts.*.tokenFile",
     "channels.telegram.accounts.*.customCommands",
+    "channels.telegram.accounts.*.commands",
+    "channels.telegram.accounts.*.configWrites",
     "channels.telegram.accounts.*.dmPolicy",
     "channels.telegram.accounts.*.allowFrom",
     "channels.telegram.accounts.*.groupAllowFrom",
@@ -319,12 +328,12 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "configWrites": true}}});
+        let telegram = json!({"botToken": "t", "network": {"x": 1}, "accounts": {"a": {"name": "A", "heartbeat": {"showOk": true}}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);
         let expect =
-            ["channels.telegram.commands", "channels.telegram.accounts.a.configWrites", "channels.slack"];
+            ["channels.telegram.network", "channels.telegram.accounts.a.heartbeat", "channels.slack"];
         assert_eq!(found, expect);
     }
 }

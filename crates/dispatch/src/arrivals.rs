@@ -8,6 +8,7 @@ mod desk;
 mod desks;
 mod gate;
 mod handover;
+mod press;
 mod record;
 mod trace;
 

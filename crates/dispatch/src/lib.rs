@@ -36,6 +36,7 @@ mod session_model;
 mod setup;
 mod shared;
 pub mod status_card;
+pub mod surroundings;
 mod system_events;
 #[cfg(test)]
 mod testing;
@@ -43,6 +44,7 @@ pub mod usage_footer;
 
 pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
+pub use commands::reference as command_reference;
 pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
 pub use hooks::Ended;
@@ -50,4 +52,5 @@ pub use intake::Receipt;
 pub use journal::JournalError;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use setup::{Deps, Settings};
+pub use surroundings::Surroundings;
 pub use system_events::SystemEvents;

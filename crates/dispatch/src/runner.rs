@@ -18,6 +18,7 @@ mod control;
 mod decide;
 mod device_secrets;
 mod estimate;
+mod footer;
 mod fork;
 mod given_up;
 mod history_limit;
@@ -27,7 +28,7 @@ mod live;
 mod memory_flush;
 mod not_begun;
 mod obstacle;
-mod prepare;
+pub(crate) mod prepare;
 mod protections;
 mod replies;
 mod reply_media;
@@ -308,9 +309,10 @@ async fn drive(
     let said = match live {
         // Of what somebody stopped no more is said.
         Some(live) if is_worth_telling(&outcome) => {
-            let payloads = live.finish(ended.payloads.clone()).await;
+            let mut payloads = live.finish(ended.payloads.clone()).await;
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
-            Said { payloads: (!is_silent_failure).then_some(payloads), thinking }
+            runner.add_footer(&prepared, &ended, &mut payloads).await;
+            Said { payloads: (!is_silent_failure).then_some(payloads), thinking, ..Said::default() }
         }
         Some(_) | None => Said::nothing(),
     };

@@ -12,6 +12,8 @@ use crate::{ActionError, Address, Button, Target};
 
 /// An acknowledgement by the gateway itself, which agents can't ask for and their gates do not concern.
 const ACKNOWLEDGE: &str = "acknowledge";
+/// The gateway's own edit of what it has sent, such as the next page of a list.
+const REPLACE: &str = "replace";
 
 /// The actions that are switched on, sorted.
 pub(super) fn offered(settings: &AccountSettings) -> Vec<&'static str> {
@@ -32,6 +34,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
     let gates = bot.settings.actions;
     match action {
         ACKNOWLEDGE => react(bot, params).await,
+        REPLACE => edit(bot, params).await,
         "react" => {
             gate(gates.reactions, "reactions")?;
             if !agent_may_react(&bot.settings) {

@@ -6,13 +6,14 @@ use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 use serde::{Deserialize, Serialize};
 
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context, cards, models};
 use crate::session_model::{AskedModel, is_forbidden};
 
 pub(super) const NAME: &str = "model";
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(run) };
+    Command::new(NAME, Category::Options, Does::Directive(run), "Show or choose the model.")
+        .taking(Takes::Level, "[<provider/model>|<alias>|list|status]");
 
 /// A model that is asked for, maybe with a credential of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

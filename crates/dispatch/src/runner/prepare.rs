@@ -341,7 +341,7 @@ impl Runner {
 }
 
 /// The level that the message asks for, or else its session.
-pub(super) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
+pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
     let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
     match (asked, stored) {
         (Some(level), _) => AskedThinking::Explicit(level),
@@ -370,7 +370,7 @@ fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
 }
 
 /// How much of the run's tool events clients see.
-pub(super) fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
+pub(crate) fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
     match entry.verbose_level {
         Some(VerboseLevel::On) => Verbose::On,
         Some(VerboseLevel::Full) => Verbose::Full,
