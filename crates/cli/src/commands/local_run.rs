@@ -92,7 +92,9 @@ fn gateway_runs(running: Running, why: Why) -> Failure {
 
 fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: Why) -> Failure {
     match ended {
-        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Failure::new("interrupted", "interrupted"),
+        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime | ExitStatus::Restart) => {
+            Failure::new("interrupted", "interrupted")
+        }
         Err(StartError::InvalidConfig(_)) => context.invalid_config(),
         Err(StartError::Lock(LockError::Held { pid, .. })) => gateway_runs(Running { pid, port: None }, why),
         Err(error) => {
@@ -119,6 +121,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         lane: None,
         extra_system_prompt: None,
         occasion: Occasion::Command,
+        deliver_to: None,
         entry_patch: serde_json::Map::new(),
     };
     let receipt = state

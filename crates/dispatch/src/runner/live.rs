@@ -2,6 +2,7 @@
 //! and finished blocks (spec `streaming.md`). Driven beside the run whose events it follows.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_agent::ReplyPayload;
@@ -12,14 +13,15 @@ use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
-use super::replies::Reply;
+use super::replies::{Destination, Reply};
 use crate::inbox::Row;
+use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
 use crate::reply::chunker::{BlockChunker, Drain};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::directives::DirectiveStream;
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
-use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd};
+use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 
@@ -32,6 +34,8 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 pub(super) struct Live<'a> {
     row: &'a Row,
     reply: Reply<'a>,
+    /// What tools have sent.
+    turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
     text: String,
     typing: Typing,
@@ -62,11 +66,16 @@ enum Step {
 
 impl<'a> Live<'a> {
     /// For a run that begins; `None` where its message was not said on a chat platform.
-    pub(super) fn begin(runner: &'a Runner, row: &'a Row, context: &PrefixContext) -> Option<Self> {
-        let origin = row.payload.origin.clone()?;
+    pub(super) fn begin(
+        runner: &'a Runner,
+        row: &'a Row,
+        context: &PrefixContext,
+        turn: &Arc<MessageTurn>,
+    ) -> Option<Self> {
+        let origin = row.payload.origin.as_deref()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
-        let reply = Reply::new(runner, row, origin, context);
+        let reply = Reply::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
         let settings = runner.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_beat = row.payload.beat.is_some();
@@ -88,7 +97,18 @@ impl<'a> Live<'a> {
             sending: None,
         });
         let typing = Typing::new(mode, interval);
-        Some(Self { row, reply, text: String::new(), typing, showing: None, draft, drafting: None, blocks })
+        let turn = Arc::clone(turn);
+        Some(Self {
+            row,
+            reply,
+            turn,
+            text: String::new(),
+            typing,
+            showing: None,
+            draft,
+            drafting: None,
+            blocks,
+        })
     }
 
     /// Follows the run's events to their end, and hands each on.
@@ -265,15 +285,16 @@ impl<'a> Live<'a> {
     fn show_typing(&mut self, effect: Option<TypingEffect>) {
         let Some(TypingEffect::Show) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let at = self.reply.origin.address.clone();
+        let at = self.reply.to.address.clone();
         self.showing = Some(Box::pin(async move { account.show_activity(&at, Activity::Typing).await }));
     }
 
     fn show_draft(&mut self, effect: Option<DraftEffect>) {
         let Some(DraftEffect::Show(text)) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let origin = &self.reply.origin;
-        let (at, id) = (origin.address.clone(), draft_id(origin.message_id.parse().unwrap_or(1)));
+        let to = &self.reply.to;
+        let answered = to.message_id.as_deref().and_then(|id| id.parse().ok());
+        let (at, id) = (to.address.clone(), draft_id(answered.unwrap_or(1)));
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
@@ -281,7 +302,10 @@ impl<'a> Live<'a> {
     fn send(&mut self, blocks: &mut Blocks<'a>, effect: Option<Effect>) {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first }) = effect.take() {
-            let Some(payload) = self.reply.worded(payload) else {
+            // A tool has answered already: what comes after it tells of that.
+            let is_said = self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
+            let worded = if is_said { None } else { self.reply.worded(payload) };
+            let Some(payload) = worded else {
                 effect = blocks.pipeline.sent(SendEnd::Sent);
                 continue;
             };
