@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_agent::skills::{Occasion, SkillCommand, Wanted};
 use openclaw_channels::{AnswerMedia, MenuCommand};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
@@ -326,9 +327,20 @@ impl Dispatch {
         self.runner.load_files(names).await
     }
 
-    /// The commands that a platform may offer in its menu, in order.
-    pub fn menu(&self) -> Vec<MenuCommand> {
-        commands::menu()
+    /// The commands that a platform may offer in its menu, in order: our own, then those of the agents' skills.
+    pub async fn menu(&self) -> Vec<MenuCommand> {
+        let settings = self.runner.settings();
+        let mut skills: Vec<SkillCommand> = Vec::new();
+        for id in settings.config.agent_ids() {
+            let agent = settings.config.agent(&id);
+            let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
+            let snapshot = self.runner.skills().for_turn(wanted, Occasion::GoesOn(None)).await;
+            let own = commands::skill::commands(&snapshot).iter();
+            let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
+            let new: Vec<SkillCommand> = new.collect();
+            skills.extend(new);
+        }
+        commands::menu(&settings.config.commands, &skills)
     }
 
     /// What goes to chat platforms.

@@ -38,6 +38,7 @@ mod session_model;
 mod setup;
 mod shared;
 pub mod status_card;
+pub mod surroundings;
 mod system_events;
 #[cfg(test)]
 mod testing;
@@ -45,6 +46,7 @@ pub mod usage_footer;
 
 pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
+pub use commands::reference as command_reference;
 pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
 pub use hooks::Ended;
@@ -54,4 +56,5 @@ pub use journal::{AccountCounts, JournalError};
 pub use messages::{MessageError, MessageRequest};
 pub use runner::Announcement;
 pub use setup::{Deps, Settings};
+pub use surroundings::Surroundings;
 pub use system_events::SystemEvents;

@@ -188,7 +188,7 @@ pub struct Commands {
     pub config: bool,
     /// `/debug`.
     pub debug: bool,
-    /// `/restart` and restarts asked for by tools.
+    /// `/restart`, SIGUSR1, and restarts asked for by tools.
     pub restart: bool,
     /// Whether commands need an authorised sender; default true.
     pub use_access_groups: Option<bool>,

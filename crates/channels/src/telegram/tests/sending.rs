@@ -331,7 +331,11 @@ async fn a_probe_says_who_the_bot_is() {
 #[tokio::test]
 async fn the_menu_has_the_commands_of_the_owner_too() {
     let scene = Scene::with("customCommands: [{command: 'mine', description: 'M'}],").await;
-    let status = MenuCommand { name: "status".to_owned(), description: "Shows the status".to_owned() };
+    let status = MenuCommand {
+        name: "status".to_owned(),
+        description: "Shows the status".to_owned(),
+        is_skill: false,
+    };
     scene.bot.offer_commands(&[status]).await.unwrap();
     let commands = &scene.server.calls("setMyCommands")[0].params["commands"];
     assert_eq!(
