@@ -45,7 +45,7 @@ pub mod usage_footer;
 pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
 pub use events::Events;
-pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
+pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError};
 pub use hooks::Ended;
 pub use intake::Receipt;
 pub use journal::JournalError;
