@@ -48,7 +48,7 @@ pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
 pub use commands::reference as command_reference;
 pub use events::Events;
-pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
+pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError};
 pub use hooks::Ended;
 pub use intake::Receipt;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
