@@ -59,6 +59,7 @@ mod listeners;
 mod local_models;
 mod logins;
 mod main_key;
+mod message_tool;
 mod missing_commands;
 mod model_directive;
 mod models_commands;

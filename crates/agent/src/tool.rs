@@ -3,6 +3,7 @@
 //! The facts of a tool stand once, with the tool. A [`Catalogue`] holds those of every tool by name, also of tools that
 //! this gateway does not have and a config may name all the same.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -23,6 +24,11 @@ pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolErr
 pub trait Tool: Send + Sync {
     /// What is known of it.
     fn facts(&self) -> &ToolFacts;
+
+    /// What the model reads with the schema, where it differs from run to run.
+    fn description(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.facts().description)
+    }
 
     /// JSON Schema of its arguments, made once: each run has tools of its own.
     fn schema(&self) -> ToolSchema;
@@ -55,6 +61,8 @@ pub struct ToolFacts {
     pub owner_only: bool,
     /// Whether sub-agents may use it.
     pub for_subagents: bool,
+    /// Whether a second call of the same id has no second effect: one that a crash cut short is made again.
+    pub repeatable: bool,
     /// Where it may run.
     pub reach: Reach,
 }
@@ -82,6 +90,7 @@ impl ToolFacts {
             emoji: "🧩",
             owner_only: false,
             for_subagents: true,
+            repeatable: false,
             reach: Reach::Confinable,
         }
     }

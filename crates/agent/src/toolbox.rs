@@ -53,14 +53,19 @@ impl Toolbox {
         self.catalogue
     }
 
+    /// The tools of which a call that a crash cut short is made again.
+    pub(crate) fn repeatable(&self) -> Vec<&'static str> {
+        self.facts().filter(|facts| facts.repeatable).map(|facts| facts.name).collect()
+    }
+
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
         self.tools.iter().find(|tool| tool.facts().name == name).map(Box::as_ref)
     }
 }
 
 fn spec(tool: &dyn Tool) -> ToolSpec {
-    let ToolFacts { name, description, .. } = tool.facts();
-    ToolSpec { name: (*name).to_owned(), description: (*description).to_owned(), parameters: tool.schema() }
+    let (name, description) = (tool.facts().name.to_owned(), tool.description().into_owned());
+    ToolSpec { name, description, parameters: tool.schema() }
 }
 
 impl Default for &Toolbox {

@@ -108,9 +108,14 @@ pub(crate) trait Journal: Send + Sync {
     /// most `most`.
     fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
 
-    /// The newest events of a conversation that wait as context ([`Fate::Noted`]) and are in no message yet, in the order of
-    /// arrival, at most `most`.
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
+    /// The newest events of a conversation with a number below `before` that wait as context ([`Fate::Noted`]) and are in no
+    /// message yet, in the order of arrival, at most `most`.
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>>;
 
     /// What is remembered of events: those that a message or event id of a platform names, or a run; all without an id. The newest
     /// first, at most `most`.

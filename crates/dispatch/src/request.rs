@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use openclaw_agent::skills::SkillCommand;
+use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::message::Block;
@@ -100,6 +101,9 @@ pub(crate) struct Request {
     /// Where it was said, if on a chat platform.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<Box<Origin>>,
+    /// Where its answer is sent, if a program asked for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deliver_to: Option<Address>,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
@@ -207,6 +211,11 @@ impl Request {
         self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
     }
 
+    /// The conversation that its answer goes to, if that is one of a chat platform.
+    pub(crate) fn conversation(&self) -> Option<&Address> {
+        self.origin.as_ref().map(|origin| &origin.address).or(self.deliver_to.as_ref())
+    }
+
     /// The channel it was said on.
     pub(crate) fn channel(&self) -> &str {
         self.origin.as_ref().map_or(WEBCHAT, |origin| &origin.address.channel)
@@ -308,6 +317,7 @@ impl From<AgentMessage> for Request {
             lane: message.lane,
             extra_system_prompt: message.extra_system_prompt,
             occasion: message.occasion,
+            deliver_to: message.deliver_to,
             entry_patch: message.entry_patch,
             ..Self::default()
         }

@@ -16,6 +16,7 @@ mod contact;
 mod context_settings;
 mod control;
 mod decide;
+mod deliver;
 mod device_secrets;
 mod estimate;
 mod fork;
@@ -25,6 +26,7 @@ pub(crate) mod inject;
 mod kept;
 mod live;
 mod memory_flush;
+mod message_tool;
 mod not_begun;
 mod obstacle;
 mod prepare;
@@ -47,10 +49,11 @@ use attempt::GivenUp;
 pub(crate) use attempt::{Suspects, is_last_try};
 use compaction::AfterRun;
 pub(crate) use control::RunControl;
+pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
@@ -72,6 +75,7 @@ use crate::host::GatewayHost;
 use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::{JournalError, Update};
+use crate::messages::turn::MessageTurn;
 use crate::session_model::SessionModels;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
@@ -95,7 +99,10 @@ const FOLLOWED: usize = 64;
 /// What runs are made of.
 pub(crate) struct Runner {
     pub(crate) deps: Deps,
-    tool_host: Arc<dyn ToolHost>,
+    /// What tools ask of the gateway that is the same for every run.
+    pub(crate) tool_host: Arc<dyn ToolHost>,
+    /// Itself, for what outlives a call.
+    own: Weak<Runner>,
     models: SessionModels,
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
@@ -271,14 +278,16 @@ async fn drive(
 ) -> Ending {
     let verbose = control.verbose.get().copied().unwrap_or_default();
     let shows = Shows { verbose, reasoning: prepared.reasoning, catalogue: prepared.tools.catalogue() };
-    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), shows);
+    let turn = runner.message_turn(row);
+    turn.remember(prepared.branch.context());
+    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
     let mut ended = match &mut live {
         Some(live) => {
             let (told, followed) = mpsc::channel(FOLLOWED);
-            let running = run_agent(runner, &mut prepared, control, told);
+            let running = run_agent(runner, &mut prepared, control, &turn, told);
             tokio::join!(running, live.follow(followed, &events)).0
         }
-        None => run_agent(runner, &mut prepared, control, events).await,
+        None => run_agent(runner, &mut prepared, control, &turn, events).await,
     };
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
@@ -313,12 +322,19 @@ async fn drive(
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
     let said = match live {
         // Of what somebody stopped no more is said.
-        Some(live) if is_worth_telling(&outcome) => {
-            let payloads = live.finish(ended.payloads.clone()).await;
+        Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
+        Some(live) => {
+            let payloads = turn.remaining(live.finish(ended.payloads.clone()).await);
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
-            Said { payloads: (!is_silent_failure).then_some(payloads), thinking }
+            let payloads = (!is_silent_failure).then_some(payloads);
+            Said { payloads, thinking, quoted: turn.quoted.clone() }
         }
-        Some(_) | None => Said::nothing(),
+        // A program asked, and its answer is for a chat platform.
+        None if row.payload.deliver_to.is_some() => {
+            let payloads = Some(turn.remaining(ended.payloads.clone()));
+            Said { payloads, thinking, quoted: turn.quoted.clone() }
+        }
+        None => Said::nothing(),
     };
     let figures = prepared.figures(ended, row, &outcome, reason);
     let storing = async {
@@ -358,6 +374,7 @@ async fn run_agent(
     runner: &Runner,
     prepared: &mut Prepared,
     control: &RunControl,
+    turn: &Arc<MessageTurn>,
     events: mpsc::Sender<RunEvent>,
 ) -> Outcome {
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
@@ -367,7 +384,7 @@ async fn run_agent(
         passed_over: &prepared.passed_over,
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
-        host: Arc::clone(&runner.tool_host),
+        host: runner.host_of(turn),
         hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
@@ -420,10 +437,15 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
 }
 
 impl Runner {
-    pub(crate) fn new(mut deps: Deps, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(deps: Deps, shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self::with(deps, shared, Weak::clone(own)))
+    }
+
+    fn with(mut deps: Deps, shared: Arc<Shared>, own: Weak<Self>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         Self {
             tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
+            own,
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             hooks: Hooks::default(),

@@ -24,6 +24,8 @@ pub struct Messages {
     pub ack_reaction_scope: Option<String>,
     /// Whether it is taken away after the reply.
     pub remove_ack_after_reply: bool,
+    /// Ours: hosts of this machine or its network that files of answers may be fetched from all the same, as `host` or `host:port`.
+    pub media_allow_hosts: Vec<String>,
 }
 
 /// `groupChat`.

@@ -407,14 +407,20 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
         self.work(|state| {
             let is_noted = |arrived: &Arrived| {
                 let is_noted = matches!(arrived.decided, Some((Fate::Noted, _))) && arrived.told_in.is_none();
                 is_noted && arrived.new.event.address == conversation
             };
-            let newest_first = state.numbered().rev().filter(|(_, arrived)| is_noted(arrived));
+            let newest_first =
+                state.numbered().rev().filter(|(number, arrived)| *number < before && is_noted(arrived));
             let mut noted: Vec<_> =
                 newest_first.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect();
             noted.reverse();

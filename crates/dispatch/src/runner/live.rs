@@ -2,6 +2,7 @@
 //! place for that, finished blocks, and what tools do (spec `streaming.md`). Driven beside the run whose events it follows.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_agent::event::{RunEvent, TextChange};
@@ -14,15 +15,16 @@ use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
-use super::replies::Reply;
+use super::replies::{Destination, Reply};
 use crate::events::Verbose;
 use crate::inbox::Row;
+use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
 use crate::reply::chunker::{BlockChunker, Drain};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::directives::DirectiveStream;
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
-use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd};
+use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
 use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
@@ -36,6 +38,8 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 pub(super) struct Live<'a> {
     row: &'a Row,
     reply: Reply<'a>,
+    /// What tools have sent.
+    turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
     text: String,
     typing: Typing,
@@ -88,12 +92,13 @@ impl<'a> Live<'a> {
         runner: &'a Runner,
         row: &'a Row,
         context: &PrefixContext,
+        turn: &Arc<MessageTurn>,
         shows: Shows,
     ) -> Option<Self> {
-        let origin = row.payload.origin.clone()?;
+        let origin = row.payload.origin.as_deref()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
-        let reply = Reply::new(runner, row, origin, context);
+        let reply = Reply::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
         let settings = runner.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_beat = row.payload.beat.is_some();
@@ -119,6 +124,7 @@ impl<'a> Live<'a> {
         Some(Self {
             row,
             reply,
+            turn: Arc::clone(turn),
             text: String::new(),
             typing: Typing::new(mode, interval),
             showing: None,
@@ -336,15 +342,16 @@ impl<'a> Live<'a> {
     fn show_typing(&mut self, effect: Option<TypingEffect>) {
         let Some(TypingEffect::Show) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let at = self.reply.origin.address.clone();
+        let at = self.reply.to.address.clone();
         self.showing = Some(Box::pin(async move { account.show_activity(&at, Activity::Typing).await }));
     }
 
     fn show_draft(&mut self, effect: Option<DraftEffect>) {
         let Some(DraftEffect::Show(text)) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let origin = &self.reply.origin;
-        let (at, id) = (origin.address.clone(), draft_id(origin.message_id.parse().unwrap_or(1)));
+        let to = &self.reply.to;
+        let answered = to.message_id.as_deref().and_then(|id| id.parse().ok());
+        let (at, id) = (to.address.clone(), draft_id(answered.unwrap_or(1)));
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
@@ -352,7 +359,10 @@ impl<'a> Live<'a> {
     fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
-            let Some(payload) = self.reply.worded(payload) else {
+            // A tool has answered already: what comes after it tells of that.
+            let is_said = self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
+            let worded = if is_said && !is_notice { None } else { self.reply.worded(payload) };
+            let Some(payload) = worded else {
                 effect = self.pipeline.sent(SendEnd::Sent);
                 continue;
             };

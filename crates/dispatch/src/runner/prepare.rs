@@ -14,6 +14,7 @@ use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
+use openclaw_channels::Address;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
@@ -198,9 +199,9 @@ impl Runner {
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, &settings, model, &shield, &skills);
+        let tools = self.tools(&session, &settings, model, (&shield, &skills), row.payload.conversation());
         let parts =
-            PromptParts { files: &files, skills: &skills, tools: &tools, channel: row.payload.channel() };
+            PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
@@ -293,14 +294,14 @@ impl Runner {
         self.deps.skills.for_turn(wanted, occasion).await
     }
 
-    /// The tools that the policy leaves where this model is used.
+    /// The tools that the policy leaves where this model is used. `at` is the conversation that is answered.
     pub(super) fn tools(
         &self,
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
-        shield: &Shield,
-        skills: &Snapshot,
+        (shield, skills): (&Shield, &Snapshot),
+        at: Option<&Address>,
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
@@ -314,7 +315,8 @@ impl Runner {
         exec.lock = self.deps.command_lock.clone();
         let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key);
         // A run that asks for a sandbox did not get here.
-        toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
+        let message = self.message_setup(&settings.config, at);
+        toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::replies::Reply;
+use super::replies::{Destination, Reply};
 use super::{NotBegun, Runner};
 use crate::commands::{self, Context};
 use crate::events::injected as injected_event;
@@ -21,6 +21,7 @@ use crate::inbox::{Queued, Row};
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
 use crate::origin::Origin;
 use crate::reply::prefix::PrefixContext;
+use crate::reply::threading::Quoted;
 
 /// Begins to answer the shortcuts of a message once what is given back is dropped: the message is acknowledged. `gate` opens when they
 /// are answered, and the message's run may begin.
@@ -60,7 +61,7 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
     let Some(hints) = row.payload.to_gateway().hints() else { return };
     for (at, name) in hints.shortcuts.iter().enumerate() {
         match runner.shortcut(&row, name).await {
-            Ok(text) => match row.payload.origin.clone() {
+            Ok(text) => match row.payload.origin.as_deref() {
                 Some(origin) => runner.send_aside(&row, origin, at + 1, text).await,
                 None => runner.tell_aside(lanes, &row, at + 1, &text).await,
             },
@@ -86,10 +87,10 @@ impl Runner {
         Ok(commands::run(&context, name, "").await?)
     }
 
-    async fn send_aside(&self, row: &Row, origin: Box<Origin>, number: usize, text: String) {
+    async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, text: String) {
         let context =
             PrefixContext { identity: self.identity_of(&row.session_key), ..PrefixContext::default() };
-        let mut reply = Reply::new(self, row, origin, &context);
+        let mut reply = Reply::new(self, row, Destination::from(origin), &context, Quoted::default());
         let Some(payload) = reply.worded(ReplyPayload { text, ..ReplyPayload::default() }) else { return };
         let id = format!("{}:i{number}", row.run_id);
         for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {

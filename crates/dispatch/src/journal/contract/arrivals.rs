@@ -129,15 +129,21 @@ async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
     decide(&journal, &[numbers.clone(), elsewhere].concat(), Fate::Noted).await;
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let here = event("", "-1", None).address;
-    assert_eq!(ids(&journal.noted_arrivals(&here, 10).await.unwrap()), ["a", "b", "c"]);
-    assert_eq!(ids(&journal.noted_arrivals(&here, 2).await.unwrap()), ["b", "c"], "the newest");
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()), ["a", "b", "c"]);
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 2).await.unwrap()), ["b", "c"], "the newest");
+    let before_last = numbers.last().copied().unwrap();
+    assert_eq!(
+        ids(&journal.noted_arrivals(&here, before_last, 10).await.unwrap()),
+        ["a", "b"],
+        "what was said before"
+    );
     let topic = Address { thread: Some("5".to_owned()), ..here.clone() };
-    assert_eq!(ids(&journal.noted_arrivals(&topic, 10).await.unwrap()), ["topic"]);
+    assert_eq!(ids(&journal.noted_arrivals(&topic, i64::MAX, 10).await.unwrap()), ["topic"]);
     let mut row = chat("run-1", "x");
     row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec() };
     accept(&journal, row).await;
     assert_eq!(
-        ids(&journal.noted_arrivals(&here, 10).await.unwrap()),
+        ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()),
         ["c"],
         "what was told is not told again"
     );

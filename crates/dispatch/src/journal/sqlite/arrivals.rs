@@ -87,15 +87,17 @@ pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<Stor
 pub(super) fn noted(
     db: &Connection,
     conversation: &Address,
+    before: i64,
     most: u32,
 ) -> Result<Vec<StoredArrival>, JournalError> {
     let mut statement = db.prepare_cached(
         "SELECT seq, payload, received_at FROM arrivals
          WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
+         AND seq < ?4
          ORDER BY seq DESC",
     )?;
     let Address { channel, account, target, thread } = conversation;
-    let rows = statement.query_map(params![channel, account, target], read_stored)?;
+    let rows = statement.query_map(params![channel, account, target, before], read_stored)?;
     let mut noted = Vec::new();
     for row in rows {
         let stored = row?;
