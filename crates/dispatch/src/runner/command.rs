@@ -294,6 +294,7 @@ impl Runner {
         if is_told {
             self.shared.outbox.wake();
         }
+        self.no_longer_acknowledged(row).await;
         Ok(answer)
     }
 

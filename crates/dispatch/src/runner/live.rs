@@ -10,14 +10,14 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_config::settings::BlockStreamingBreak;
+use openclaw_config::settings::{BlockStreamingBreak, TypingMode};
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
 use super::replies::{Destination, Reply};
 use crate::events::Verbose;
-use crate::inbox::Row;
+use crate::inbox::{Queued, Row};
 use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
 use crate::reply::chunker::{BlockChunker, Drain};
@@ -75,6 +75,31 @@ pub(super) struct Shows {
     pub(super) reasoning: ReasoningVisibility,
     /// How tools are named.
     pub(super) catalogue: &'static Catalogue,
+}
+
+impl Runner {
+    /// Shows once that somebody writes where a message was said, if that is shown at once there.
+    pub(crate) async fn show_typing(&self, row: &Row<Queued>) {
+        let Some(origin) = self.origin_of(row).await else { return };
+        let settings = self.settings();
+        let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
+        let is_addressed = origin.is_direct() || origin.was_mentioned;
+        let mode = typing::mode(false, session.typing_mode, agents.typing_mode, is_addressed);
+        let interval = typing::interval(
+            agents.typing_interval_seconds,
+            session.typing_interval_seconds,
+            Some(SHOWN_FOR),
+        );
+        if mode != TypingMode::Instant || interval.is_none() {
+            return;
+        }
+        let at = &origin.address;
+        if let Some(account) = self.deps.platforms.account(&settings.config, &at.channel, &at.account)
+            && let Err(error) = account.show_activity(at, Activity::Typing).await
+        {
+            tracing::debug!(%error, "that somebody writes is not shown");
+        }
+    }
 }
 
 enum Step {
@@ -360,8 +385,9 @@ impl<'a> Live<'a> {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
             // A tool has answered already: what comes after it tells of that.
-            let is_said = self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
-            let worded = if is_said && !is_notice { None } else { self.reply.worded(payload) };
+            let is_said =
+                !is_notice && self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
+            let worded = if is_said { None } else { self.reply.worded(payload) };
             let Some(payload) = worded else {
                 effect = self.pipeline.sent(SendEnd::Sent);
                 continue;

@@ -32,13 +32,14 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, history_limit, memory_flush, protections, tools};
+use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
 use crate::commands::{Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
+use crate::origin::Origin;
 use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
@@ -199,7 +200,13 @@ impl Runner {
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, &settings, model, (&shield, &skills), row.payload.conversation());
+        let origin = row.payload.origin.as_deref();
+        let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
+            Some(offered) => Arc::new(skills.only(offered, &settings.config)),
+            None => skills,
+        };
+        let from = (row.payload.conversation(), origin);
+        let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
         let parts =
             PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
         let extra = row.payload.extra_system_prompt.clone();
@@ -301,7 +308,7 @@ impl Runner {
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills): (&Shield, &Snapshot),
-        at: Option<&Address>,
+        (at, origin): (Option<&Address>, Option<&Origin>),
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
@@ -313,7 +320,8 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
-        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key);
+        let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
+        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
         // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
         toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)

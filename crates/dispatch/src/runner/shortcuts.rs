@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::replies::{Destination, Reply};
+use super::replies::Reply;
 use super::{NotBegun, Runner};
 use crate::commands::{self, Context};
 use crate::events::injected as injected_event;
@@ -90,7 +90,7 @@ impl Runner {
     async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, text: String) {
         let context =
             PrefixContext { identity: self.identity_of(&row.session_key), ..PrefixContext::default() };
-        let mut reply = Reply::new(self, row, Destination::from(origin), &context, Quoted::default());
+        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
         let Some(payload) = reply.worded(ReplyPayload { text, ..ReplyPayload::default() }) else { return };
         let id = format!("{}:i{number}", row.run_id);
         for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
