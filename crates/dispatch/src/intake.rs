@@ -22,7 +22,7 @@ use crate::journal::JournalError;
 use crate::lane::{Arrival, Command, Supervisor};
 use crate::origin::Origin;
 use crate::request::Request;
-use crate::runner::{Runner, is_last_try};
+use crate::runner::{Runner, is_last_try, shortcuts};
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
@@ -91,8 +91,12 @@ pub(crate) async fn accept(
     shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
     let gate = CancellationToken::new();
     let since = slip.accepted_at;
-    let receipt = Receipt { accepted, _gate: Some(gate.clone().drop_guard()) };
     let row = Arc::new(slip.with(queued));
+    let mut guard = gate.clone().drop_guard();
+    if row.payload.facts.wants.shortcuts {
+        guard = shortcuts::begin(&runner, &lanes, &row, guard);
+    }
+    let receipt = Receipt { accepted, _gate: Some(guard) };
     // A lane that has ended meanwhile leaves it to the next start.
     let _ = lane.send(Job::new(row, gate, since));
     Ok(receipt)
@@ -102,7 +106,7 @@ pub(crate) async fn accept(
 /// comes before all others, and before any client is let in: then nothing else can be what ends the process. Gives the heartbeats
 /// among them.
 pub(crate) async fn recover(
-    runner: &Runner,
+    runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
     mut found: Vec<Unfinished>,
 ) -> Vec<UnfinishedBeat> {
@@ -138,7 +142,7 @@ pub(crate) async fn recover(
     beats
 }
 
-async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
+async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
     let shared = &runner.shared;
     let leads = found.leads();
     let Unfinished { row, attempts, waited, others } = found;
@@ -149,10 +153,18 @@ async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
     let row = Row { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
-    gate.cancel();
     let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
-    let job = Job { cut, ..Job::new(Arc::new(row), gate, since) };
+    let row = Arc::new(row);
+    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), since) };
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
+    for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {
+        drop(shortcuts::begin(runner, lanes, other, CancellationToken::new().drop_guard()));
+    }
+    match row.payload.facts.wants.shortcuts {
+        true => drop(shortcuts::begin(runner, lanes, &row, gate.drop_guard())),
+        false => gate.cancel(),
+    }
 }
 
 /// What an earlier process has decided to run together with a message.

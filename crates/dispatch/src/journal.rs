@@ -110,9 +110,14 @@ pub(crate) trait Journal: Send + Sync {
     /// most `most`.
     fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
 
-    /// The newest events of a conversation that wait as context ([`Fate::Noted`]) and are in no message yet, in the order of
-    /// arrival, at most `most`.
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
+    /// The newest events of a conversation with a number below `before` that wait as context ([`Fate::Noted`]) and are in no
+    /// message yet, in the order of arrival, at most `most`.
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>>;
 
     /// What is remembered of events: those that a message or event id of a platform names, or a run; all without an id. The newest
     /// first, at most `most`.
@@ -121,9 +126,28 @@ pub(crate) trait Journal: Send + Sync {
     /// How many events there are of each [`Fate`], by its name; `waiting` are those without one.
     fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>>;
 
+    /// Whether a message of a conversation is one that was sent from here, as far as that is remembered: a day.
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool>;
+
+    /// What waits for an account of a channel, and what was given up.
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts>;
+
     /// Makes what was asked for so far, then lets go of everything. Afterwards everything is refused with
     /// [`JournalError::Closed`].
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// What waits for an account of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountCounts {
+    /// Events about which nothing is decided yet.
+    pub inbox: u64,
+    /// Deliveries that are not over.
+    pub pending: u64,
+    /// Deliveries that were given up.
+    pub failed: u64,
+    /// Unix milliseconds at which the last one was sent.
+    pub last_sent_at: Option<i64>,
 }
 
 /// An open journal.
@@ -260,6 +284,15 @@ pub(crate) enum Update {
     },
     /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
     Discard(String),
+    /// A message that waits as context says something else now.
+    Reworded {
+        /// Where it was said.
+        conversation: Address,
+        /// The platform's id of it.
+        message_id: String,
+        /// All of its new words.
+        text: String,
+    },
     /// What becomes of events of chat platforms is decided. Events that become a message are decided about with
     /// its acceptance.
     Decided {
@@ -296,6 +329,7 @@ impl Update {
             | Self::Tried { verdict: Verdict::Retry(_), .. }
             // Undone, it is decided once more.
             | Self::Decided { .. }
+            | Self::Reworded { .. }
             | Self::Discard(_) => Durability::Written,
         }
     }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use openclaw_agent::skills::SkillCommand;
+use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::message::Block;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
-use crate::commands::{self, Intent, Names, Spoken};
+use crate::commands::{self, Intent, Names, Spoken, TextCommands};
 use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::setup::Settings;
@@ -103,6 +104,9 @@ pub(crate) struct Request {
     /// Where it was said, if on a chat platform.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<Box<Origin>>,
+    /// Where its answer is sent, if a program asked for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deliver_to: Option<Address>,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
@@ -166,6 +170,8 @@ impl Request {
             text: behind_reset.unwrap_or_else(|| self.command_text()),
             attached: !self.images.is_empty(),
             by: self.authority(),
+            is_addressed: self.origin.as_ref().is_none_or(|origin| origin.is_direct() || origin.is_named),
+            commands: TextCommands::on(self.channel(), settings.config.commands.text),
         };
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();
@@ -207,6 +213,11 @@ impl Request {
     /// Whether its sender may give commands: whoever reaches the gateway's own protocol may.
     pub(crate) fn authority(&self) -> Authority {
         self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
+    }
+
+    /// The conversation that its answer goes to, if that is one of a chat platform.
+    pub(crate) fn conversation(&self) -> Option<&Address> {
+        self.origin.as_ref().map(|origin| &origin.address).or(self.deliver_to.as_ref())
     }
 
     /// The channel it was said on.
@@ -310,6 +321,7 @@ impl From<AgentMessage> for Request {
             lane: message.lane,
             extra_system_prompt: message.extra_system_prompt,
             occasion: message.occasion,
+            deliver_to: message.deliver_to,
             entry_patch: message.entry_patch,
             ..Self::default()
         }

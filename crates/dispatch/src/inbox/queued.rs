@@ -89,6 +89,7 @@ impl Facts {
                 command: intent.is_for_gateway_alone(),
                 compaction: request.compacts(),
                 tool: intent.tool().is_some(),
+                shortcuts: intent.hints().is_some_and(|hints| !hints.shortcuts.is_empty()),
             },
             beat: request.beat.as_ref().map(|beat| beat.chat),
         }
@@ -131,6 +132,9 @@ pub(crate) struct Wants {
     /// That answer is a tool's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tool: bool,
+    /// That commands among its words are answered at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) shortcuts: bool,
 }
 
 impl Wants {
@@ -143,7 +147,7 @@ impl Wants {
 impl Default for Wants {
     /// Of a message that an older version accepted: it may want to change something.
     fn default() -> Self {
-        Self { reset: true, command: false, compaction: false, tool: false }
+        Self { reset: true, command: false, compaction: false, tool: false, shortcuts: false }
     }
 }
 
@@ -189,7 +193,7 @@ impl Queued {
 
     /// Whether it waits in the queue of a session: what a person says to the agent, and nothing that alters the session.
     pub(crate) fn is_prompt(&self) -> bool {
-        let Wants { reset, command, compaction, tool } = self.facts.wants;
+        let Wants { reset, command, compaction, tool, shortcuts: _ } = self.facts.wants;
         self.is_chat() && self.facts.beat.is_none() && !(reset || command || compaction || tool)
     }
 

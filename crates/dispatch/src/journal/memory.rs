@@ -11,7 +11,10 @@ use openclaw_channels::{Address, Receipt};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 
-use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use super::{
+    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    Update,
+};
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
 use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished, Waited};
@@ -354,6 +357,18 @@ impl State {
                 self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
                 self.deliveries.len() < before
             }
+            Update::Reworded { conversation, message_id, text } => {
+                let waits = |arrived: &&mut Arrived| {
+                    matches!(arrived.decided, Some((Fate::Noted, _)))
+                        && arrived.told_in.is_none()
+                        && arrived.new.event.address.target == conversation.target
+                        && arrived.new.event.address.account == conversation.account
+                        && arrived.new.event.address.channel == conversation.channel
+                        && arrived.new.message_id() == Some(&message_id)
+                };
+                let waiting = self.arrivals.iter_mut().filter(waits);
+                waiting.map(|arrived| arrived.new.event.reword(&text)).filter(|done| *done).count() > 0
+            }
             Update::Decided { numbers, fate, now } => self.decide(&numbers, &fate, now),
         }
     }
@@ -459,14 +474,20 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
         self.work(|state| {
             let is_noted = |arrived: &Arrived| {
                 let is_noted = matches!(arrived.decided, Some((Fate::Noted, _))) && arrived.told_in.is_none();
                 is_noted && arrived.new.event.address == conversation
             };
-            let newest_first = state.numbered().rev().filter(|(_, arrived)| is_noted(arrived));
+            let newest_first =
+                state.numbered().rev().filter(|(number, arrived)| *number < before && is_noted(arrived));
             let mut noted: Vec<_> =
                 newest_first.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect();
             noted.reverse();
@@ -487,6 +508,38 @@ impl Journal for MemoryJournal {
                 id.is_none() || ids.contains(&id.as_deref())
             };
             Ok(records.filter(is_named).take(most as usize).collect())
+        })
+    }
+
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+        let (at, message_id) = (conversation.clone(), message_id.to_owned());
+        self.work(move |state| {
+            let is_it = |item: &StoredItem| {
+                let to = &item.delivery.address;
+                let ids = item.receipt.iter().flat_map(|receipt| &receipt.message_ids);
+                item.state == DeliveryState::Sent
+                    && (&to.channel, &to.account, &to.target) == (&at.channel, &at.account, &at.target)
+                    && ids.into_iter().any(|id| *id == message_id)
+            };
+            Ok(state.deliveries.iter().any(is_it))
+        })
+    }
+
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts> {
+        let (channel, account) = (channel.to_owned(), account.to_owned());
+        self.work(move |state| {
+            let is_its = |at: &Address| at.channel == channel && at.account == account;
+            let waits = |arrived: &&Arrived| arrived.decided.is_none() && is_its(&arrived.new.event.address);
+            let count = |wanted: fn(DeliveryState) -> bool| {
+                let items = state.deliveries.iter();
+                items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
+            };
+            Ok(AccountCounts {
+                inbox: state.arrivals.iter().filter(waits).count() as u64,
+                pending: count(DeliveryState::is_open),
+                failed: count(|state| state == DeliveryState::Failed),
+                last_sent_at: None,
+            })
         })
     }
 

@@ -115,7 +115,7 @@ impl Runner {
             return Ok(());
         };
         let (events, _) = mpsc::channel(1);
-        let ended = run_agent(self, &mut prepared, control, events).await;
+        let ended = run_agent(self, &mut prepared, control, &self.message_turn(row), events).await;
         control.transcript.send_replace(None);
         prepared.branch.end_injections();
         if self.shared.kill.is_cancelled() {

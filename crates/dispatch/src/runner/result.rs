@@ -118,6 +118,12 @@ pub(super) fn mention_compactions(ended: &mut Outcome, entry: &SessionEntry) {
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 
+/// Tells who wants to know everything that a conversation began.
+pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
+    let text = format!("🧭 New session: {id}");
+    ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
+}
+
 /// Tells who wants to know everything that the run waited for others.
 pub(super) fn mention_wait(ended: &mut Outcome, waited: Duration, lane: &str) {
     let text = format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs());

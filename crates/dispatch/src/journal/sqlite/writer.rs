@@ -88,6 +88,9 @@ impl Change for Update {
             Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
             Self::Revive { id, now } => deliveries::revive(db, id, *now),
             Self::Discard(id) => deliveries::discard(db, id),
+            Self::Reworded { conversation, message_id, text } => {
+                arrivals::reword(db, conversation, message_id, text)
+            }
             Self::Decided { numbers, fate, now } => arrivals::decide(db, numbers, fate, *now),
         }
     }

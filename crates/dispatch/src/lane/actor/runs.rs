@@ -82,6 +82,8 @@ impl Actor {
             RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => Some(false),
             RunEvent::Assistant { .. }
+            | RunEvent::Thinking(_)
+            | RunEvent::Thought(_)
             | RunEvent::ToolStart { .. }
             | RunEvent::ToolUpdate { .. }
             | RunEvent::ToolResult { .. }
