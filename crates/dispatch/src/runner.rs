@@ -177,7 +177,10 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
         permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => {
-            permit.waited.map(|waited| control.lane_wait.set(waited));
+            if let Some(waited) = permit.waited {
+                // The first wait is told.
+                let _ = control.lane_wait.set(waited);
+            }
             Ok(permit)
         }
     }
