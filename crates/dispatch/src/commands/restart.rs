@@ -16,6 +16,8 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
         Ok(match &context.runner.deps.surroundings {
             _ if !context.settings.config.commands.restart => DISABLED.into(),
             None => NO_GATEWAY.into(),
+            // The process that began it is gone: this is the one that was to come.
+            Some(_) if context.was_begun => RESTARTS.into(),
             Some(_) => Response { then: Some(Then::Restart), ..RESTARTS.into() },
         })
     })
