@@ -334,11 +334,12 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "dms": {"5": {"historyLimit": 1}}}}});
+        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "capabilities": ["inlineButtons"]}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);
-        let expect = ["channels.telegram.commands", "channels.telegram.accounts.a.dms", "channels.slack"];
+        let expect =
+            ["channels.telegram.commands", "channels.telegram.accounts.a.capabilities", "channels.slack"];
         assert_eq!(found, expect);
     }
 }
