@@ -53,6 +53,9 @@ pub trait Channel: Send + Sync + 'static {
     /// What is wrong with it, and how it is written.
     fn target(&self, written: &str) -> Result<Target, TargetError>;
 
+    /// How a target is written, such as `<chatId>`.
+    fn target_hint(&self) -> &'static str;
+
     /// An entry of an allowlist as it is compared, such as `123` for `tg:123`; `None` for one that can match nobody.
     fn allow_entry(&self, written: &str) -> Option<String>;
 
@@ -132,6 +135,31 @@ pub trait Account: Send + Sync + 'static {
 
     /// The actions it can do now, sorted; what is switched off in the configuration is not there.
     fn actions(&self) -> Vec<&'static str>;
+
+    /// Whether agents may do an action here. Asked before something is stored to be sent; [`Account::act`] asks it by itself.
+    ///
+    /// # Errors
+    /// What is switched off, and where it is switched on.
+    fn permits(&self, action: &str) -> Result<(), ActionError> {
+        match self.actions().contains(&action) {
+            true => Ok(()),
+            false => Err(ActionError::Unsupported(action.to_owned())),
+        }
+    }
+
+    /// Whether buttons can be shown below messages.
+    fn has_buttons(&self) -> bool {
+        false
+    }
+
+    /// Whether buttons may be shown in a conversation.
+    ///
+    /// # Errors
+    /// Why not, and where that is changed.
+    fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
+        let _ = at;
+        Err(ActionError::Invalid("this platform has no buttons".to_owned()))
+    }
 
     /// Asks the platform whether the credentials are good, and who we are there.
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;

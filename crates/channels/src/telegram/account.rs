@@ -19,7 +19,7 @@ use super::entities::Me;
 use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
 use super::pace::Pace;
-use super::settings::AccountSettings;
+use super::settings::{AccountSettings, InlineButtons};
 use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
@@ -236,6 +236,18 @@ impl Account for Bot {
 
     fn actions(&self) -> Vec<&'static str> {
         actions::offered(&self.settings)
+    }
+
+    fn permits(&self, action: &str) -> Result<(), ActionError> {
+        actions::permit(&self.settings, action)
+    }
+
+    fn has_buttons(&self) -> bool {
+        self.settings.inline_buttons() != InlineButtons::Off
+    }
+
+    fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
+        actions::permit_buttons(&self.settings, at)
     }
 
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {

@@ -86,7 +86,7 @@ fn has_markup(part: &Part) -> bool {
     let words = match &part.content {
         Content::Text(words) => Some(words),
         Content::Media { caption, .. } => caption.as_ref(),
-        Content::Poll { .. } => None,
+        Content::Poll { .. } | Content::Sticker { .. } => None,
     };
     words.is_some_and(|words| words.formatted.is_some())
 }
@@ -165,7 +165,9 @@ fn cut(part: &Part) -> Vec<Part> {
             };
             std::iter::once(bare(file)).chain(texts(words)).collect()
         }
-        content @ (Content::Media { .. } | Content::Poll { .. }) => vec![bare(content.clone())],
+        content @ (Content::Media { .. } | Content::Poll { .. } | Content::Sticker { .. }) => {
+            vec![bare(content.clone())]
+        }
     };
     if let Some(first) = parts.first_mut() {
         first.reply_to.clone_from(&part.reply_to);

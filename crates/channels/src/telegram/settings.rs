@@ -206,11 +206,26 @@ pub struct ActionGates {
     pub edit_message: bool,
     /// Send and find stickers.
     pub sticker: bool,
+    /// Ask questions with answers to choose from (ours).
+    pub poll: bool,
+    /// Pin and unpin (ours).
+    pub pins: bool,
+    /// Make topics of forums (ours).
+    pub create_forum_topic: bool,
 }
 
 impl Default for ActionGates {
     fn default() -> Self {
-        Self { reactions: true, send_message: true, delete_message: true, edit_message: true, sticker: false }
+        Self {
+            reactions: true,
+            send_message: true,
+            delete_message: true,
+            edit_message: true,
+            sticker: false,
+            poll: true,
+            pins: true,
+            create_forum_topic: true,
+        }
     }
 }
 

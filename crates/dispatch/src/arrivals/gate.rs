@@ -57,6 +57,8 @@ pub(super) struct Admitted {
     pub(super) was_mentioned: bool,
     /// The emoji it is acknowledged with.
     pub(super) ack: Option<String>,
+    /// Whether it does so by its words, and not by being a command.
+    pub(super) is_named: bool,
     pub(super) names: Arc<Mentioned>,
     pub(super) command_text: String,
     /// How many messages of the group are told with it.
@@ -152,6 +154,7 @@ async fn decide(
         }
     };
     let ack = ack_reaction::emoji(config, &route.agent_id, facts.as_ref());
+    let is_named = facts.as_ref().is_none_or(|facts| facts.was_mentioned || facts.is_reply);
     let was_mentioned = facts.is_none_or(Addressed::is_addressed);
     let inbound = &config.messages.inbound;
     let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
@@ -165,6 +168,7 @@ async fn decide(
         group,
         was_mentioned,
         ack,
+        is_named,
         names,
         command_text,
         history,
@@ -358,7 +362,14 @@ fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission
     let owners: Vec<String> = written.into_iter().flatten().map(id_text).collect();
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
-    let ids: Vec<&str> = [Some(sender.id.as_str()), sender.phone.as_deref()].into_iter().flatten().collect();
+    let Address { channel, target, .. } = &event.address;
+    let from = match event.conversation.kind {
+        ConversationKind::Direct => format!("{channel}:{target}"),
+        ConversationKind::Group => format!("{channel}:group:{target}"),
+        ConversationKind::Channel => format!("{channel}:channel:{target}"),
+    };
+    let ids = [Some(sender.id.as_str()), sender.phone.as_deref(), Some(from.as_str())];
+    let ids: Vec<&str> = ids.into_iter().flatten().collect();
     let allowed_by_channel = may_command(use_groups, admission);
     let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();

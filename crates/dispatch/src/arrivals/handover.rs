@@ -210,7 +210,11 @@ async fn composed(
     let run_id = run_id(&first.event);
     let is_group = last.group.is_some();
     let noted = match is_group && last.history > 0 {
-        true => runner.shared.journal.noted_arrivals(&last.event.address, last.history).await?,
+        // What was said after the message is no context of it: the next one brings that.
+        true => {
+            let journal = &runner.shared.journal;
+            journal.noted_arrivals(&last.event.address, last.number, last.history).await?
+        }
         false => Vec::new(),
     };
     let entry = runner.entry_or_none(&last.route.session_key).await;
@@ -241,6 +245,7 @@ async fn composed(
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: last.ack.clone(),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),
+        is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,
         frame: composed.frame,
     };

@@ -17,10 +17,11 @@ use super::{
 };
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
-use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished};
+use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished, Waited};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
+use crate::queue::DropRule;
 use crate::request::Request;
 
 /// What the journals of all tests hold, by directory.
@@ -49,6 +50,7 @@ pub(crate) struct Message {
     pub(crate) row: Row<Stored>,
     pub(crate) finished: Option<RunRecord>,
     pub(crate) attempts: Attempts,
+    pub(crate) waited: Waited,
 }
 
 /// A delivery.
@@ -124,7 +126,13 @@ impl State {
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
             let row = Row { recovered: true, ..message.row.without_payload() };
-            Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts)
+            Unfinished::read(
+                row,
+                Some(json.get()),
+                facts.as_deref(),
+                message.attempts,
+                message.waited.clone(),
+            )
         };
         open.filter_map(read).collect()
     }
@@ -146,13 +154,36 @@ impl State {
             }
         }
         let Some(known) = self.message(&row.run_id) else {
-            self.messages.push(Message { row, finished: None, attempts: Attempts::default() });
+            self.messages.push(Message {
+                row,
+                finished: None,
+                attempts: Attempts::default(),
+                waited: Waited::default(),
+            });
             return Insert::New;
         };
         if known.row.payload.digest != row.payload.digest {
             return Insert::Conflict;
         }
         Insert::Known(known.known())
+    }
+
+    /// What became part of a message is dropped with it.
+    fn drop_run(&mut self, numbers: &[i64], rule: DropRule, now: i64) {
+        for (at, arrived) in self.arrivals.iter_mut().enumerate() {
+            if numbers.contains(&number_of(at + 1)) && matches!(arrived.decided, Some((Fate::Run(_), _))) {
+                arrived.decided = Some((Fate::dropped(rule.as_str()), now));
+            }
+        }
+    }
+
+    fn finish(&mut self, record: RunRecord) -> bool {
+        let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
+        let is_open = open.map(|message| {
+            message.finished = Some(RunRecord { report: None, ..record });
+            message.attempts = Attempts::default();
+        });
+        is_open.is_some()
     }
 
     fn arrive(&mut self, events: Vec<NewArrival>) -> Vec<ArrivalInsert> {
@@ -255,13 +286,34 @@ impl State {
                     });
                 is_open && self.deliver_all(replies)
             }
-            Update::Finish(record, replies) => {
-                let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
-                let is_open = open.map(|message| {
-                    message.finished = Some(RunRecord { report: None, ..record });
-                    message.attempts = Attempts::default();
+            Update::Finish(record, replies) => self.finish(record) && self.deliver_all(replies),
+            Update::FinishAll(record, others, replies) => {
+                for run_id in others {
+                    self.finish(RunRecord { run_id, ..record.clone() });
+                }
+                self.finish(record) && self.deliver_all(replies)
+            }
+            Update::Gather { leader, others, answer_to } => {
+                self.each(&others, |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    true
                 });
-                is_open.is_some() && self.deliver_all(replies)
+                self.each(std::slice::from_ref(&leader), |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    waited.answer_to.clone_from(&answer_to);
+                    true
+                })
+            }
+            Update::Cut { run_id, arrivals, dropped, now } => {
+                self.drop_run(&arrivals, DropRule::Summarized, now);
+                self.each(&[run_id], |Message { waited, .. }| {
+                    waited.cut = Some(dropped);
+                    true
+                })
+            }
+            Update::Drop { record, rule, arrivals } => {
+                self.drop_run(&arrivals, rule, record.ended_at);
+                self.finish(record)
             }
             Update::Sending { id, attempts } => {
                 let is_uncertain = self.item(&id).is_some_and(|item| item.state == DeliveryState::Uncertain);
@@ -422,14 +474,20 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
         self.work(|state| {
             let is_noted = |arrived: &Arrived| {
                 let is_noted = matches!(arrived.decided, Some((Fate::Noted, _))) && arrived.told_in.is_none();
                 is_noted && arrived.new.event.address == conversation
             };
-            let newest_first = state.numbered().rev().filter(|(_, arrived)| is_noted(arrived));
+            let newest_first =
+                state.numbered().rev().filter(|(number, arrived)| *number < before && is_noted(arrived));
             let mut noted: Vec<_> =
                 newest_first.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect();
             noted.reverse();

@@ -157,9 +157,14 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| arrivals::waiting(db, after, most)))
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
-        Box::pin(self.read(move |db| arrivals::noted(db, &conversation, most)))
+        Box::pin(self.read(move |db| arrivals::noted(db, &conversation, before, most)))
     }
 
     fn arrival_records(&self, id: Option<&str>, most: u32) -> JournalFuture<'_, Vec<ArrivalRecord>> {

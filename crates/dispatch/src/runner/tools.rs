@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn every_step_narrows_what_the_ones_before_left() {
         const KEY: &str = "agent:main:main";
-        const ALL: [&str; 4] = ["read", "edit", "write", "exec"];
+        const ALL: [&str; 5] = ["read", "edit", "write", "exec", "message"];
         check(&json!({}), &json!({}), KEY, &ALL);
         check(&json!({"allow": ["read"]}), &json!({}), KEY, &["read"]);
-        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec"]);
+        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec", "message"]);
         check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
         check(&json!({"profile": "coding", "deny": ["exec"]}), &json!({}), KEY, &["read", "edit", "write"]);
         check(

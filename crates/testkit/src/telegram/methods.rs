@@ -36,13 +36,6 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
                 &json!({"url": url, "has_custom_certificate": false, "pending_update_count": state.updates.len()}),
             )
         }
-        "getChat" => chat_info(&shared.state(), &call.params, |chat| {
-            let mut whole = json!({"accent_color_id": 0, "max_reaction_count": 11});
-            for (key, value) in chat.as_object().into_iter().flatten().filter(|(key, _)| *key != "me") {
-                whole[key] = value.clone();
-            }
-            whole
-        }),
         "getMyCommands" => {
             let state = shared.state();
             let last = state
@@ -64,9 +57,18 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
         | "deleteMessage"
         | "setMyCommands"
         | "deleteMyCommands"
+        | "pinChatMessage"
+        | "unpinChatMessage"
         | "sendMessageDraft" => {
             refusal(&shared.state(), &call.params).unwrap_or_else(|| result(&json!(true)))
         }
+        "getChat" => {
+            let state = shared.state();
+            refusal(&state, &call.params).unwrap_or_else(|| chat(&state, &call.params))
+        }
+        "createForumTopic" => refusal(&shared.state(), &call.params).unwrap_or_else(|| {
+            result(&json!({"message_thread_id": 77, "name": call.params["name"], "icon_color": 1}))
+        }),
         method if method.starts_with("send") || method.starts_with("editMessage") => {
             send(&mut shared.state(), &call)
         }
@@ -273,6 +275,25 @@ fn file_info(state: &State, params: &Value) -> Response<Body> {
         ),
         None => refuse(400, "Bad Request: wrong file_id or the file is temporarily unavailable"),
     }
+}
+
+/// A chat that is known, or one in which something was pinned, with the message that was pinned last.
+fn chat(state: &State, params: &Value) -> Response<Body> {
+    let id = &params["chat_id"];
+    let pins = |call: &&Call| call.method == "pinChatMessage" && call.params["chat_id"] == *id;
+    let Some(pin) = state.calls.iter().rev().find(pins) else {
+        return chat_info(state, params, |chat| {
+            let mut whole = json!({"accent_color_id": 0, "max_reaction_count": 11});
+            for (key, value) in chat.as_object().into_iter().flatten().filter(|(key, _)| *key != "me") {
+                whole[key] = value.clone();
+            }
+            whole
+        });
+    };
+    let mut info = json!({"id": id, "type": "supergroup", "accent_color_id": 0, "max_reaction_count": 11});
+    info["pinned_message"] =
+        json!({"message_id": pin.params["message_id"], "text": "pinned words", "date": 1_735_787_046});
+    result(&info)
 }
 
 /// A file's content.

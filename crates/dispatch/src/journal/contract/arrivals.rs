@@ -131,15 +131,21 @@ async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
     decide(&journal, &[numbers.clone(), elsewhere].concat(), Fate::Noted).await;
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let here = event("", "-1", None).address;
-    assert_eq!(ids(&journal.noted_arrivals(&here, 10).await.unwrap()), ["a", "b", "c"]);
-    assert_eq!(ids(&journal.noted_arrivals(&here, 2).await.unwrap()), ["b", "c"], "the newest");
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()), ["a", "b", "c"]);
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 2).await.unwrap()), ["b", "c"], "the newest");
+    let before_last = numbers.last().copied().unwrap();
+    assert_eq!(
+        ids(&journal.noted_arrivals(&here, before_last, 10).await.unwrap()),
+        ["a", "b"],
+        "what was said before"
+    );
     let topic = Address { thread: Some("5".to_owned()), ..here.clone() };
-    assert_eq!(ids(&journal.noted_arrivals(&topic, 10).await.unwrap()), ["topic"]);
+    assert_eq!(ids(&journal.noted_arrivals(&topic, i64::MAX, 10).await.unwrap()), ["topic"]);
     let mut row = chat("run-1", "x");
     row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec() };
     accept(&journal, row).await;
     assert_eq!(
-        ids(&journal.noted_arrivals(&here, 10).await.unwrap()),
+        ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()),
         ["c"],
         "what was told is not told again"
     );
@@ -159,7 +165,7 @@ async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
     assert_eq!(journal.update(edit("m-a", "-2")).await, Ok(false), "another conversation");
     assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it is no context");
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
-    let noted = journal.noted_arrivals(&event("", "-1", None).address, 10).await.unwrap();
+    let noted = journal.noted_arrivals(&event("", "-1", None).address, i64::MAX, 10).await.unwrap();
     let words = |arrival: &StoredArrival| match &arrival.event.as_ref().unwrap().event {
         InboundEvent::Message(message) => message.text.clone(),
         other => panic!("{other:?}"),

@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 use super::writer::Change;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
 use crate::journal::{Durability, JournalError};
+use crate::queue::DropRule;
 
 /// Events that may wait, of all accounts together. Far beyond what platforms bring in an hour without a decision.
 const MAX_WAITING: i64 = 50_000;
@@ -74,6 +75,22 @@ pub(super) fn decide(db: &Connection, numbers: &[i64], fate: &Fate, now: i64) ->
     Ok(any)
 }
 
+/// What became part of a message is dropped with it.
+pub(super) fn drop_run(
+    db: &Connection,
+    numbers: &[i64],
+    rule: DropRule,
+    now: i64,
+) -> Result<(), JournalError> {
+    let mut update = db.prepare_cached(
+        "UPDATE arrivals SET fate = 'dropped', reason = ?2, decided_at = ?3 WHERE seq = ?1 AND fate = 'run'",
+    )?;
+    for number in numbers {
+        update.execute(params![number, rule.as_str(), now])?;
+    }
+    Ok(())
+}
+
 /// Events about which nothing is decided, in the order of arrival: at most `most` of those behind `after`.
 pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<StoredArrival>, JournalError> {
     let mut statement = db.prepare_cached(
@@ -87,15 +104,17 @@ pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<Stor
 pub(super) fn noted(
     db: &Connection,
     conversation: &Address,
+    before: i64,
     most: u32,
 ) -> Result<Vec<StoredArrival>, JournalError> {
     let mut statement = db.prepare_cached(
         "SELECT seq, payload, received_at FROM arrivals
          WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
+         AND seq < ?4
          ORDER BY seq DESC",
     )?;
     let Address { channel, account, target, thread } = conversation;
-    let rows = statement.query_map(params![channel, account, target], read_stored)?;
+    let rows = statement.query_map(params![channel, account, target, before], read_stored)?;
     let mut noted = Vec::new();
     for row in rows {
         let stored = row?;
