@@ -345,11 +345,11 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "network": {"x": 1}, "accounts": {"a": {"name": "A", "dms": {"5": {"historyLimit": 1}}}}});
+        let telegram = json!({"botToken": "t", "x": {"y": 1}, "accounts": {"a": {"name": "A", "z": {"5": {"historyLimit": 1}}}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);
-        let expect = ["channels.telegram.network", "channels.telegram.accounts.a.dms", "channels.slack"];
+        let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
     }
 }

@@ -37,8 +37,8 @@ async fn rename(state: &GatewayState, moved: MovedGroup) {
     };
     match tokio::task::spawn_blocking(write).await {
         Ok(Some(Ok(true))) => {
-            tracing::info!(channel, from, to, "the settings of a group that has another id now follow it");
             state.reload.now().await;
+            tracing::info!(channel, from, to, "the settings of a group that has another id now follow it");
         }
         Ok(Some(Ok(false)) | None) => {}
         Ok(Some(Err(error))) => {
