@@ -10,6 +10,7 @@ mod config_reference;
 mod demo;
 mod generate;
 mod layers;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,11 @@ const TASKS: &[(&str, &str, Task)] = &[
         catalog::run,
     ),
     ("config-reads", "compare the config keys acted on with those the compiler sees read", config_reads::run),
+    (
+        "torture",
+        "kill the gateway at every step while people and clients write; --kills N, --seed S, --modes a,b, --binary PATH",
+        torture::run,
+    ),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 

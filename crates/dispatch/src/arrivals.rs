@@ -16,7 +16,7 @@ use std::sync::Arc;
 use openclaw_channels::InboundSink;
 
 pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
-pub use record::{ArrivalRecord, Fate};
+pub use record::{ArrivalRecord, Fate, Routed};
 
 use crate::handle::Dispatch;
 use crate::journal::Update;

@@ -4,6 +4,7 @@
 mod deadline;
 mod digest;
 mod queued;
+mod record;
 mod stored;
 mod unfinished;
 
@@ -13,6 +14,7 @@ pub(crate) use digest::Digest;
 #[cfg(test)]
 pub(crate) use queued::Facts;
 pub(crate) use queued::{Attempts, Queued};
+pub(crate) use record::{AskedRecords, MessageRecord};
 pub(crate) use stored::Stored;
 pub(crate) use unfinished::{Found, Unfinished};
 
