@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
@@ -41,6 +42,8 @@ pub struct Plan {
     pub seed: u64,
     /// The queue modes, which the chapters take in turn.
     pub modes: Vec<String>,
+    /// Chapters side by side: most of a chapter is waiting.
+    pub jobs: usize,
     /// Whether each chapter is told of on standard output.
     pub is_told: bool,
 }
@@ -105,29 +108,27 @@ impl Plan {
         if self.modes.is_empty() {
             bail!("no queue mode is named");
         }
-        let mut tally = Tally::default();
-        let began = Instant::now();
-        let mut left = self.kills;
-        for (number, mode) in (0_u64..).zip(self.modes.iter().cycle()) {
-            if left == 0 {
-                break;
-            }
-            let (seed, kills) = (self.seed.wrapping_add(number), left.min(CHAPTER));
-            let chapter = chapter(self, mode, seed, kills).await;
-            let chapter = chapter.with_context(|| {
+        let chapters = self.kills.div_ceil(CHAPTER);
+        let numbered = self.modes.iter().cycle().zip(0..chapters);
+        let chapters = numbered.map(|(mode, at)| async move {
+            let seed = self.seed.wrapping_add(at as u64);
+            let kills = CHAPTER.min(self.kills - at * CHAPTER);
+            let chapter = chapter(self, mode, seed, kills).await.with_context(|| {
                 format!(
                     "to repeat this chapter: cargo xtask torture --kills {kills} --seed {seed} --modes {mode}"
                 )
             })?;
-            left -= kills;
+            anyhow::Ok((mode, seed, chapter))
+        });
+        let began = Instant::now();
+        let mut ended = stream::iter(chapters).buffer_unordered(self.jobs.max(1));
+        let mut tally = Tally::default();
+        while let Some((mode, seed, chapter)) = ended.try_next().await? {
             tally.add(chapter);
             if self.is_told {
+                let (seconds, kills) = (began.elapsed().as_secs(), tally.kills);
                 let messages = tally.from_people + tally.from_clients;
-                println!(
-                    "{:>6} s  {:>5} kills  {messages:>6} messages  {mode}, seed {seed}",
-                    began.elapsed().as_secs(),
-                    tally.kills
-                );
+                println!("{seconds:>6} s  {kills:>5} kills  {messages:>6} messages  {mode}, seed {seed}");
             }
         }
         Ok(tally)

@@ -82,6 +82,7 @@ pub(super) async fn all(
     for run in server.made().iter().flat_map(answers_in) {
         found.entry(run).or_default().shown += 1;
     }
+    flag_answered_together(&server.made(), &mut ends);
     for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
         judge(gateway, &said.run, &ends, &found, true, tally)?;
     }
@@ -95,6 +96,18 @@ pub(super) async fn all(
         *tally.dispositions.entry(end.disposition).or_default() += 1;
     }
     Ok(())
+}
+
+/// An answer that may have been seen twice answers all it names: also what was stopped, and taken up by the run behind it.
+fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
+    for runs in made.iter().map(answers_in) {
+        let is_flagged = runs.iter().any(|run| ends.get(run).is_some_and(|end| end.is_flagged));
+        for run in runs.iter().filter(|_| is_flagged) {
+            if let Some(end) = ends.get_mut(run) {
+                end.is_flagged = true;
+            }
+        }
+    }
 }
 
 /// One message: asked once, answered as often as its end says, shown once.

@@ -71,8 +71,10 @@ impl People {
         }
         if chance.random_bool(0.2) {
             // An old one comes once more.
-            let again = chance.random_range(0..self.lately.len());
-            server.push_again(self.lately[again].clone());
+            let again = self.lately[chance.random_range(0..self.lately.len())].clone();
+            // It may not have been fetched before, and comes before those it was said behind.
+            self.reordered.extend(again["message"]["chat"]["id"].as_i64());
+            server.push_again(again);
         }
         let forget = self.lately.len().saturating_sub(100);
         self.lately.drain(..forget);

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use openclaw_protocol::message::Message;
 use openclaw_protocol::params::channels::TraceTool;
 use openclaw_sessions::transcript::head::Kind;
-use openclaw_sessions::transcript::{Entry, Part, TranscriptReader};
+use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptReader};
 
 /// How much of a transcript's end is read. An older run's calls are not told.
 const READ: u64 = 8 * 1024 * 1024;
@@ -29,7 +29,7 @@ pub(super) fn of(reader: &dyn TranscriptReader, entry_ids: &[String]) -> io::Res
             is_found = true;
             return ControlFlow::Break(());
         }
-        if kind.is_message() {
+        if kind.is_message() || kind == Kind::Custom {
             behind.extend(Entry::parse(line));
         }
         ControlFlow::Continue(())
@@ -41,7 +41,11 @@ pub(super) fn of(reader: &dyn TranscriptReader, entry_ids: &[String]) -> io::Res
 fn gather(behind: &[Entry]) -> Work {
     let mut work = Work::default();
     let mut is_answered = false;
-    for message in behind.iter().filter_map(|entry| entry.body.message()) {
+    for entry in behind {
+        if matches!(&entry.body, Body::Custom { custom_type, .. } if custom_type == TURN_START) {
+            break;
+        }
+        let Some(message) = entry.body.message() else { continue };
         match &**message {
             Message::User(_) if is_answered => break,
             // Steered into the run.
@@ -80,6 +84,7 @@ mod tests {
                 let text = line.to_string();
                 let entry = Entry::parse(text.as_bytes()).unwrap();
                 let kind = match line["message"]["role"].as_str() {
+                    None => Kind::Custom,
                     Some("user") => Kind::User,
                     Some("assistant") => Kind::Assistant,
                     _ => Kind::ToolResult,
@@ -130,6 +135,11 @@ mod tests {
         let work = of(&lines, &["other".to_owned(), "own".to_owned()]).unwrap();
         let expected = Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)] };
         assert_eq!(work, Some(expected));
+        let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
+            "customType": TURN_START});
+        let stopped =
+            Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
+        assert_eq!(of(&stopped, &["own".to_owned()]).unwrap(), Some(Work::default()), "another turn begins");
         assert_eq!(of(&lines, &["gone".to_owned()]).unwrap(), None);
     }
 }
