@@ -380,6 +380,7 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
+    note_taken(runner, row, control).await;
     for taken in control.steering.taken() {
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
         finish(runner, &taken.row, &record, Said::nothing()).await;
@@ -428,6 +429,18 @@ async fn run_agent(
         events,
     })
     .await
+}
+
+/// Notes which messages the run took into itself, for whoever asks what became of them.
+async fn note_taken<P>(runner: &Runner, row: &Row<P>, control: &RunControl) {
+    let runs: Vec<_> = control.steering.taken().iter().map(|job| job.row.run_id.clone()).collect();
+    if runs.is_empty() {
+        return;
+    }
+    let taken = Update::Taken { runs, by: row.run_id.clone() };
+    if let Err(error) = runner.shared.journal.update(taken).await {
+        tracing::warn!(run_id = %row.run_id, %error, "it is not noted which messages a run took");
+    }
 }
 
 fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {

@@ -87,7 +87,9 @@ async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
             );
         }
         if let Some(offset) = params["offset"].as_i64().filter(|offset| *offset > 0) {
-            state.updates = state.updates.split_off(&offset);
+            let kept = state.updates.split_off(&offset);
+            state.confirmed += state.updates.len();
+            state.updates = kept;
         }
         state.poll += 1;
         state.poll
@@ -108,6 +110,9 @@ async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
                 if !state.again.is_empty() || !state.updates.is_empty() {
                     let mut list = std::mem::take(&mut state.again);
                     list.extend(state.updates.values().take(limit).cloned());
+                    state.brought += 1;
+                    drop(state);
+                    shared.changed();
                     return updates_in_order(&list);
                 }
             }
