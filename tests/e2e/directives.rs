@@ -247,3 +247,34 @@ async fn a_client_sets_and_hints_alike() {
     let kept = history(&mut client, "main").await;
     assert_eq!(kept.iter().filter(|line| line.contains("Thinking level set to")).count(), 1, "{kept:?}");
 }
+
+#[tokio::test]
+async fn a_command_among_words_is_answered_at_once_and_once() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = Reply::steps([Step::Wait(gate.clone()), Step::Text("late".to_owned())]);
+    let model = ModelServer::queue([held, Reply::text("fine"), Reply::text("done")]).await;
+    let mut gateway = bot(&server, &model, only_five(), json!({})).await;
+    server.push(private_message(5, "hey /status what is up"));
+    let card = server.nth_call("sendMessage", 1).await.params["text"].to_string();
+    assert!(card.contains("🦞 OpenClaw"), "{card}");
+    model.arrived(1).await;
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("hey what is up"), "{said}");
+    gateway.crash_and_restart().await.unwrap();
+    server.nth_answer("sendMessage", 2).await;
+    gate.open();
+    let cards = texts(&server).iter().filter(|text| text.contains("🦞 OpenClaw")).count();
+    assert_eq!((cards, texts(&server)[1].as_str()), (1, "fine"), "{:?}", texts(&server));
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "side", "and /id here", "r1").await;
+    let told = client
+        .event("chat", |payload| payload["runId"].as_str().is_some_and(|id| id.starts_with("inject-")))
+        .await
+        .unwrap();
+    assert!(told["message"]["content"][0]["text"].as_str().unwrap().starts_with("🧭 Identity"), "{told}");
+    assert_eq!(end(&mut client, "r1").await["message"]["content"][0]["text"], "done");
+    let kept = history(&mut client, "side").await;
+    assert_eq!(kept.iter().filter(|line| line.contains("🧭 Identity")).count(), 1, "{kept:?}");
+    assert!(model.requests()[2].last_user_text().contains("and here"));
+}

@@ -146,7 +146,7 @@ impl Settled {
 pub(super) type Settling<'a> = Pin<Box<dyn Future<Output = Result<Settled, CommandError>> + Send + 'a>>;
 
 /// Of what comes with a later version: it says so.
-pub(super) fn not_yet<'a>(wished: Wished<'a>) -> Settling<'a> {
+pub(super) fn not_yet(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move { Ok(Settled::told(table::not_there(wished.name))) })
 }
 

@@ -72,7 +72,7 @@ impl ModelWish {
     }
 }
 
-fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(wished.context.settle_model(ModelWish::of(wished.argument)))
 }
 

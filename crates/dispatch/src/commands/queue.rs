@@ -179,7 +179,7 @@ fn hint(words: &str, hints: &mut Hints) {
     hints.queue = Some(asked.wish).filter(|wish| *wish != QueueWish::default() && !asked.is_reset);
 }
 
-fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let asked = Asked::read_whole(wished.argument);
         if !asked.wrong.is_empty() {

@@ -20,7 +20,7 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.reasoning = levels::reasoning(argument);
 }
 
-fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let Some(level) = levels::reasoning(wished.argument) else {
             return Ok(match wished.argument {

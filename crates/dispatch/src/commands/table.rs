@@ -143,7 +143,7 @@ impl Command {
 
     /// Whether there is something behind it.
     pub(super) fn is_there(&self) -> bool {
-        !matches!(self.does, Does::Missing)
+        !matches!(self.does, Does::Missing | Does::Later(_))
     }
 
     /// Whether it is shown in lists and menus.
@@ -243,8 +243,7 @@ pub(super) fn does(name: &str) -> Option<Does> {
 /// The row that a name calls, where it is there and is answered among words too.
 pub(super) fn shortcut(name: &str) -> Option<&'static str> {
     let command = COMMANDS.iter().find(|command| command.is_called(name))?;
-    let is_there = matches!(command.does, Does::Answers(_) | Does::Shows(_));
-    (is_there && command.inline).then_some(command.name)
+    (command.inline && command.is_there()).then_some(command.name)
 }
 
 /// What is said of a command that this gateway does not have.

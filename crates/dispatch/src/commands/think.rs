@@ -26,7 +26,7 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.thinking = levels::thinking(argument);
 }
 
-fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let model = wished.model().await;
         let Some(level) = levels::thinking(wished.argument) else {

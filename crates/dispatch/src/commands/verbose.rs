@@ -21,7 +21,7 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.verbose = levels::verbose(argument);
 }
 
-fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let Some(level) = levels::verbose(wished.argument) else {
             return Ok(match wished.argument {
