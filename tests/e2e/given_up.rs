@@ -1,7 +1,7 @@
 //! A message whose preparation ends the process each time (`docs/durability.md`, "Messages that end the process").
 
-use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::{message, send, turn};
@@ -10,14 +10,15 @@ async fn wait(client: &mut WsClient, run: &str) -> Value {
     client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap()
 }
 
-/// A provider whose key comes from a pipe that nobody writes to keeps the run in preparation until the gateway is killed.
+/// A provider whose key comes from a command that kills the gateway, unless there is a key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_else_works() {
     let model = ModelServer::answering(|_| Reply::text("here I am")).await;
     let dir = tempfile::tempdir().unwrap();
     let key = dir.path().join("key");
+    std::fs::write(&key, "a-key").unwrap();
     let stuck = json!({
-        "baseUrl": model.v1(), "apiKey": format!("!cat {}", key.display()), "api": "openai-completions",
+        "baseUrl": model.v1(), "apiKey": format!("!cat '{}' || kill -9 $PPID", key.display()), "api": "openai-completions",
         "models": [{"id": "stuck-1", "name": "Stuck"}],
     });
     let setup =
@@ -26,28 +27,28 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
     let mut client = gateway.client().await.unwrap();
     let patch = json!({"key": "main", "model": "stuck/stuck-1"});
     client.request("sessions.patch", patch).await.unwrap();
-    nix::unistd::mkfifo(&key, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // What a key command printed is known until the gateway ends.
+    gateway.crash_and_restart().await.unwrap();
+    std::fs::remove_file(&key).unwrap();
+    let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "the one that kills", "run-1").await;
-    gateway.kill().await.unwrap();
-    // The first death counts only if the run had begun by then: three or four starts, not more.
-    let mut now = Value::Null;
-    for start in 1.. {
-        assert!(start < 10, "it is never given up: {now} {}", gateway.log());
-        gateway.start().await.unwrap();
-        let mut client = gateway.client().await.unwrap();
-        let answer = turn(&mut client, "other", "anybody there?", &format!("other-{start}")).await;
-        assert_eq!(answer, "here I am", "the others are answered meanwhile");
-        now = client.request("agent.wait", json!({"runId": "run-1", "timeoutMs": 0})).await.unwrap();
-        gateway.kill().await.unwrap();
-        if now["status"] == "error" {
+    gateway.exited().await.unwrap();
+    let mut deaths = 1;
+    // The first death counts only if the run had begun by then: two or three more, not less and not more.
+    loop {
+        assert!(deaths < 10, "it is never given up: {}", gateway.log());
+        // It may die before it listens.
+        if gateway.start().await.is_ok() && is_over(&gateway).await {
             break;
         }
+        gateway.exited().await.unwrap();
+        deaths += 1;
     }
-    // Whoever still reads it, of all those that were killed, comes to its end.
-    drop(std::fs::File::options().read(true).write(true).open(&key).unwrap());
-    std::fs::remove_file(&key).unwrap();
+    assert!((3..=4).contains(&deaths), "it died {deaths} times: {}", gateway.log());
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "other", "anybody there?", "other-1").await, "here I am");
     std::fs::write(&key, "a-key").unwrap();
-    gateway.start().await.unwrap();
+    gateway.crash_and_restart().await.unwrap();
 
     let mut client = gateway.client().await.unwrap();
     let end = wait(&mut client, "run-1").await;
@@ -68,6 +69,13 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
     gateway.crash_and_restart().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
+}
+
+/// Whether the message comes to its end; otherwise the gateway dies of it.
+async fn is_over(gateway: &GatewayUnderTest) -> bool {
+    let Ok(mut client) = gateway.client().await else { return false };
+    let end = client.request("agent.wait", json!({"runId": "run-1", "timeoutMs": 20_000})).await;
+    end.is_ok_and(|end| end["status"] == "error")
 }
 
 #[tokio::test(flavor = "multi_thread")]

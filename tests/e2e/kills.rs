@@ -146,23 +146,23 @@ fn answer(request: &Captured) -> Reply {
 }
 
 /// Rings when so many frames have been seen by all clients.
-pub(crate) struct Alarm {
+struct Alarm {
     left: AtomicUsize,
     ring: Notify,
 }
 
 impl Alarm {
-    pub(crate) fn after(frames: usize) -> Self {
+    fn after(frames: usize) -> Self {
         Self { left: AtomicUsize::new(frames), ring: Notify::new() }
     }
 
-    pub(crate) fn seen(&self) {
+    fn seen(&self) {
         if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) == Ok(1) {
             self.ring.notify_one();
         }
     }
 
-    pub(crate) async fn rings(&self) {
+    async fn rings(&self) {
         self.ring.notified().await;
     }
 }
@@ -243,12 +243,12 @@ async fn settle(gateway: &GatewayUnderTest, clients: &[Client]) -> Result<BTreeS
 
 /// What the transcripts say of a run.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Told {
-    pub(crate) asked: usize,
-    pub(crate) answered: usize,
+struct Told {
+    asked: usize,
+    answered: usize,
 }
 
-pub(crate) fn transcripts(dir: &Path) -> Result<BTreeMap<String, Told>> {
+fn transcripts(dir: &Path) -> Result<BTreeMap<String, Told>> {
     let mut told: BTreeMap<String, Told> = BTreeMap::new();
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();

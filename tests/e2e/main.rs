@@ -25,6 +25,7 @@ mod bad_transcript;
 mod behind_proxies;
 mod beside_openclaw;
 mod channels_commands;
+mod chat_commands;
 mod command;
 mod compaction;
 mod connect_model;
@@ -54,7 +55,6 @@ mod hooks_that_hang;
 mod http2;
 mod interleaved;
 mod kills;
-mod kills_in_queues;
 mod lifecycle;
 mod listeners;
 mod local_models;
@@ -93,9 +93,9 @@ mod strange_words;
 mod telegram;
 mod telegram_bad_input;
 mod telegram_groups;
-mod telegram_kills;
 mod tool_secrets;
 mod tools;
+mod torture;
 mod tui_pause;
 mod usage_commands;
 mod web_chat;
@@ -106,8 +106,12 @@ use openclaw_testkit::golden::{Change, Deviation};
 
 /// A gateway of the binary under test: the one that was built with the tests, or that `OPENCLAW_TEST_BINARY` names.
 fn gateway() -> GatewaySetup {
+    GatewaySetup::new(program())
+}
+
+fn program() -> std::path::PathBuf {
     let named = std::env::var_os("OPENCLAW_TEST_BINARY");
-    GatewaySetup::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into()))
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into()).into()
 }
 
 /// A recorded conversation of `tests/golden`.

@@ -1,12 +1,14 @@
 //! Measures the release binary against the performance budget of the design, with a model that answers at once.
 
+mod bot_api;
+pub(crate) mod channels;
 mod counts;
 mod cpu;
 mod disk;
 mod many;
 mod memory;
 mod model;
-mod process;
+pub(crate) mod process;
 mod start;
 mod turns;
 mod workload;
@@ -31,7 +33,7 @@ struct Row {
     limit: Option<f64>,
 }
 
-const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory] [--turns N] [--sessions N] [--program PATH]...";
+const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory | --channels] [--turns N] [--sessions N] [--program PATH]...";
 
 /// What is measured.
 enum What {
@@ -42,6 +44,8 @@ enum What {
     Check,
     /// Memory after very many turns.
     Memory,
+    /// Messages of a chat platform.
+    Channels,
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -52,6 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "--counts" => what = What::Counts,
             "--check" => what = What::Check,
             "--memory" => what = What::Memory,
+            "--channels" => what = What::Channels,
             "--turns" => turns = Some(number(args.next())?),
             "--sessions" => sessions = number(args.next())?,
             "--program" => programs.push(PathBuf::from(args.next().context(USAGE)?)),
@@ -67,8 +72,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         (What::Memory, [program]) => {
             runtime.block_on(memory::rows(program, turns.unwrap_or(50_000), sessions))?
         }
+        (What::Channels, [program]) => runtime.block_on(channels::rows(program))?,
         (What::Check, [program]) => return runtime.block_on(counts::check(program)),
-        (What::Check | What::Memory, _) => bail!("one program at a time"),
+        (What::Check | What::Memory | What::Channels, _) => bail!("one program at a time"),
         (What::Counts, programs) => {
             print!("{}", runtime.block_on(counts::table(programs))?);
             return Ok(());

@@ -10,6 +10,8 @@ mod config_reference;
 mod demo;
 mod generate;
 mod layers;
+mod soak;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ const TASKS: &[(&str, &str, Task)] = &[
     ("generate", "write the generated files anew; --check only compares", generate::run),
     (
         "budget",
-        "measure the release binary against the performance budget; --counts, --check, --memory, --turns N, --program PATH",
+        "measure the release binary against the performance budget; --counts, --check, --memory, --channels, --turns N, --program PATH",
         budget::run,
     ),
     ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),
@@ -32,6 +34,12 @@ const TASKS: &[(&str, &str, Task)] = &[
         catalog::run,
     ),
     ("config-reads", "compare the config keys acted on with those the compiler sees read", config_reads::run),
+    ("soak", "people write to bots at a steady rate; --minutes M, --rate R, --binary PATH", soak::run),
+    (
+        "torture",
+        "kill the gateway at every step while people and clients write; --kills N, --seed S, --modes a,b, --jobs N, --binary PATH",
+        torture::run,
+    ),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 

@@ -9,6 +9,7 @@ mod desks;
 mod gate;
 mod handover;
 mod moved;
+mod press;
 mod record;
 mod trace;
 
@@ -18,7 +19,7 @@ use openclaw_channels::InboundSink;
 
 pub use moved::{FollowGroup, MovedGroup};
 pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
-pub use record::{ArrivalRecord, Fate};
+pub use record::{ArrivalRecord, Fate, Routed};
 
 use crate::handle::Dispatch;
 use crate::journal::Update;

@@ -5,6 +5,7 @@ mod deadline;
 mod digest;
 mod gathering;
 mod queued;
+mod record;
 mod stored;
 mod unfinished;
 
@@ -17,6 +18,7 @@ pub(crate) use gathering::{Gathering, Waited};
 #[cfg(test)]
 pub(crate) use queued::Facts;
 pub(crate) use queued::{Attempts, Queued};
+pub(crate) use record::{AskedRecords, MessageRecord};
 pub(crate) use stored::Stored;
 pub(crate) use unfinished::{Found, Unfinished, regrouped};
 

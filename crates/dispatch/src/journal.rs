@@ -17,7 +17,7 @@ use openclaw_protocol::{RunId, SessionId};
 
 use crate::api::{AbortReason, RunRecord};
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArrival};
-use crate::inbox::{Insert, Known, Row, Stored, Unfinished};
+use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfinished};
 use crate::origin::Origin;
 use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
 use crate::queue::DropRule;
@@ -85,6 +85,9 @@ pub(crate) trait Journal: Send + Sync {
     /// What is known of a run id.
     fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>>;
 
+    /// What is remembered of messages, in the order of acceptance, at most `most`.
+    fn message_records(&self, asked: AskedRecords, most: u32) -> JournalFuture<'_, Vec<MessageRecord>>;
+
     /// What was asked with a message that is not finished.
     fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request>;
 
@@ -96,6 +99,9 @@ pub(crate) trait Journal: Send + Sync {
 
     /// How the deliveries of a run's answer stand, in order.
     fn deliveries_of(&self, run_id: &RunId) -> JournalFuture<'_, Vec<DeliveryStatus>>;
+
+    /// The delivery of this id, or those that the platform has under this id of a message.
+    fn deliveries_named(&self, id: &str) -> JournalFuture<'_, Vec<DeliveryStatus>>;
 
     /// Deliveries that were given up, the newest first, at most `most`.
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
@@ -222,6 +228,13 @@ pub(crate) enum Update {
     Begin(RunId, SessionId),
     /// Runs are to be stopped. The first reason stays. They are stopped whether the disk takes it or not.
     Abort(Vec<RunId>, AbortReason),
+    /// A run has taken messages into itself: steered ones, or collected ones. Told before they are finished.
+    Taken {
+        /// Their runs, which will not be.
+        runs: Vec<RunId>,
+        /// The run that took them.
+        by: RunId,
+    },
     /// The gateway has answered a message by itself, and clients may be told. Its answer is not in the transcript yet. The
     /// deliveries are what a chat platform is told: they are stored with it, unless the message is past it.
     Answered(RunRecord, Vec<NewDelivery>),
@@ -324,6 +337,7 @@ impl Update {
             | Self::Prepared(_)
             | Self::Excuse(_)
             | Self::Begin(..)
+            | Self::Taken { .. }
             | Self::Finish(..)
             | Self::FinishAll(..)
             | Self::Tried { verdict: Verdict::Retry(_), .. }

@@ -19,6 +19,7 @@ mod decide;
 mod deliver;
 mod device_secrets;
 mod estimate;
+mod footer;
 mod fork;
 mod gathered;
 mod given_up;
@@ -31,7 +32,7 @@ mod memory_flush;
 mod message_tool;
 mod not_begun;
 mod obstacle;
-mod prepare;
+pub(crate) mod prepare;
 mod protections;
 mod replies;
 mod reply_media;
@@ -342,15 +343,21 @@ async fn drive(
         // Of what somebody stopped no more is said.
         Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let payloads = turn.remaining(live.finish(ended.payloads.clone()).await);
+            let left = live.finish(ended.payloads.clone()).await;
+            let had_some = !left.is_empty();
+            let mut payloads = turn.remaining(left);
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
+            // What the agent has sent by itself is no answer to stand below.
+            if !(had_some && payloads.is_empty()) {
+                runner.add_footer(&prepared, &ended, &mut payloads).await;
+            }
             let payloads = (!is_silent_failure).then_some(payloads);
-            Said { payloads, thinking, quoted: turn.quoted.clone() }
+            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
         // A program asked, and its answer is for a chat platform.
         None if row.payload.deliver_to.is_some() => {
             let payloads = Some(turn.remaining(ended.payloads.clone()));
-            Said { payloads, thinking, quoted: turn.quoted.clone() }
+            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
         None => Said::nothing(),
     };
@@ -373,6 +380,7 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
+    note_taken(runner, row, control).await;
     for taken in control.steering.taken() {
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
         finish(runner, &taken.row, &record, Said::nothing()).await;
@@ -421,6 +429,18 @@ async fn run_agent(
         events,
     })
     .await
+}
+
+/// Notes which messages the run took into itself, for whoever asks what became of them.
+async fn note_taken<P>(runner: &Runner, row: &Row<P>, control: &RunControl) {
+    let runs: Vec<_> = control.steering.taken().iter().map(|job| job.row.run_id.clone()).collect();
+    if runs.is_empty() {
+        return;
+    }
+    let taken = Update::Taken { runs, by: row.run_id.clone() };
+    if let Err(error) = runner.shared.journal.update(taken).await {
+        tracing::warn!(run_id = %row.run_id, %error, "it is not noted which messages a run took");
+    }
 }
 
 fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {

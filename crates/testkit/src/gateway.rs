@@ -136,6 +136,21 @@ impl GatewayUnderTest {
     /// # Errors
     /// When it does not come up; the text holds its log.
     pub async fn start(&mut self) -> Result<()> {
+        let mut announced = self.launch()?;
+        let port = {
+            // Ends without a port when the process closes its outputs without having said one.
+            let listening = async { announced.wait_for(Option::is_some).await.ok().and_then(|port| *port) };
+            timeout(DEADLINE, listening).await.ok().flatten()
+        };
+        self.port = port.ok_or_else(|| anyhow!("the gateway does not listen:\n{}", self.log()))?;
+        Ok(())
+    }
+
+    /// Starts the gateway, which must not be running, and waits for nothing. The channel tells the port once it listens.
+    ///
+    /// # Errors
+    /// When the program can't be started.
+    pub fn launch(&mut self) -> Result<watch::Receiver<Option<u16>>> {
         if self.process.is_some() {
             bail!("the gateway is running");
         }
@@ -147,20 +162,19 @@ impl GatewayUnderTest {
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", self.setup.program.display()))?;
-        let (announce, mut announced) = watch::channel(None);
+        let (announce, announced) = watch::channel(None);
         let mut readers = JoinSet::new();
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
             readers.spawn(self.log.clone().copy(stdout, announce.clone()));
             readers.spawn(self.log.clone().copy(stderr, announce));
         }
-        let port = {
-            // Ends without a port when the process closes its outputs without having said one.
-            let listening = async { announced.wait_for(Option::is_some).await.ok().and_then(|port| *port) };
-            timeout(DEADLINE, listening).await.ok().flatten()
-        };
         self.process = Some(Process { child, _readers: readers });
-        self.port = port.ok_or_else(|| anyhow!("the gateway does not listen:\n{}", self.log()))?;
-        Ok(())
+        Ok(announced)
+    }
+
+    /// Leaves the directory where it is when this is dropped.
+    pub fn keep(&mut self) {
+        self.home.disable_cleanup(true);
     }
 
     /// A command line of the same binary in the same directory, with nothing of this process's environment but `PATH`.

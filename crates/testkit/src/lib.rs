@@ -19,6 +19,8 @@ pub mod model_server;
 pub mod reference_state;
 #[expect(clippy::panic, clippy::indexing_slicing, reason = "testkit: what is wrong here ends the test")]
 pub mod telegram;
+#[expect(clippy::indexing_slicing, reason = "testkit: what is wrong here ends the run")]
+pub mod torture;
 mod ws_client;
 
 pub use device::DeviceIdentity;

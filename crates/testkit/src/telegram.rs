@@ -55,6 +55,19 @@ pub struct TelegramServer {
     task: tokio::task::JoinHandle<()>,
 }
 
+/// Something that happens again and again, to be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment<'m> {
+    /// A poll was answered with updates.
+    Brought,
+    /// An update was confirmed.
+    Confirmed,
+    /// A method was called.
+    Called(&'m str),
+    /// A call of a method was answered, or cut off.
+    Answered(&'m str),
+}
+
 /// A call that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
@@ -90,6 +103,8 @@ struct State {
     faults: BTreeMap<String, VecDeque<Fault>>,
     calls: Vec<Call>,
     answered: Vec<String>,
+    brought: usize,
+    confirmed: usize,
     /// Parameters of messages that were made.
     made: Vec<Value>,
     files: BTreeMap<String, (String, Bytes)>,
@@ -123,6 +138,8 @@ impl TelegramServer {
             faults: BTreeMap::new(),
             calls: Vec::new(),
             answered: Vec::new(),
+            brought: 0,
+            confirmed: 0,
             made: Vec::new(),
             files: BTreeMap::new(),
             webhook: None,
@@ -245,6 +262,21 @@ impl TelegramServer {
         self.wait(what, |state| are(&state.made).then_some(())).await;
     }
 
+    /// The same without a deadline of its own.
+    pub async fn sees(&self, are: impl Fn(&[Value]) -> bool) {
+        self.look(|state| are(&state.made).then_some(())).await;
+    }
+
+    /// How often something has happened.
+    pub fn count(&self, moment: Moment<'_>) -> usize {
+        self.shared.state().count(moment)
+    }
+
+    /// Waits until something has happened so often. It has no deadline of its own.
+    pub async fn counted(&self, moment: Moment<'_>, times: usize) {
+        self.look(|state| (state.count(moment) >= times).then_some(())).await;
+    }
+
     /// From now on nothing fails.
     pub fn heal(&self) {
         self.shared.state().faults.clear();
@@ -311,26 +343,38 @@ impl TelegramServer {
         methods::post(&url, secret.as_deref(), &update).await.unwrap_or_else(|error| panic!("{url}: {error}"))
     }
 
-    async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> T {
+    async fn look<T>(&self, look: impl Fn(&State) -> Option<T>) -> T {
         let mut changes = self.shared.changes.subscribe();
-        let found = async {
-            loop {
-                changes.borrow_and_update();
-                if let Some(found) = look(&self.shared.state()) {
-                    return found;
-                }
-                if changes.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
+        loop {
+            changes.borrow_and_update();
+            if let Some(found) = look(&self.shared.state()) {
+                return found;
             }
-        };
-        match tokio::time::timeout(DEADLINE, found).await {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> T {
+        match tokio::time::timeout(DEADLINE, self.look(look)).await {
             Ok(found) => found,
             Err(_) => {
                 let calls = self.all_calls();
                 let last = calls.get(calls.len().saturating_sub(30)..).unwrap_or_default();
                 panic!("no {what}; the last of {} calls: {last:?}", calls.len());
             }
+        }
+    }
+}
+
+impl State {
+    fn count(&self, moment: Moment<'_>) -> usize {
+        match moment {
+            Moment::Brought => self.brought,
+            Moment::Confirmed => self.confirmed,
+            Moment::Called(method) => self.calls.iter().filter(|call| call.method == method).count(),
+            Moment::Answered(method) => self.answered.iter().filter(|answered| *answered == method).count(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a turn costs in counts: system calls, allocations, bytes copied. Unlike times, counts hardly depend on the machine.
 
-mod tracer;
+pub(super) mod tracer;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use self::tracer::Tracer;
 use super::workload::{COUNTED, LONG, SHORT, Workload};
 
 /// Counts by name.
-type Counts = BTreeMap<String, f64>;
+pub(super) type Counts = BTreeMap<String, f64>;
 
 /// Counts that are told as one.
 struct Measure {

@@ -43,6 +43,10 @@ struct Done {
 struct Turn {
     /// Time it took, over all requests.
     took: Duration,
+    /// When it was asked for the first time.
+    asked: Option<Instant>,
+    /// When it sent the end of its answer.
+    ended: Option<Instant>,
     /// When it sent the first token of its answer.
     began: Option<Instant>,
     tool_calls: usize,
@@ -75,6 +79,12 @@ impl InstantModel {
         format!("http://{}/v1", self.address)
     }
 
+    /// When it was asked in the last turn, and when it had said its last word.
+    pub(super) fn last_times(&self) -> Result<(Instant, Instant)> {
+        let turn = std::mem::take(&mut lock(&self.done).turn);
+        turn.asked.zip(turn.ended).context("the model was never asked")
+    }
+
     /// The time it took in the last turn, and when its answer began.
     pub(super) fn last_turn(&self) -> Result<(Duration, Instant)> {
         let turn = std::mem::take(&mut lock(&self.done).turn);
@@ -89,6 +99,7 @@ fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
     let (first, token, end) = answer();
     while read_request(&mut reader)? {
         let asked = Instant::now();
+        lock(done).turn.asked.get_or_insert(asked);
         if let Some(call) = tool_call(script, done) {
             lock(done).turn.took += asked.elapsed();
             writer.write_all(call.as_bytes())?;
@@ -108,7 +119,10 @@ fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
         }
         rest += &end;
         // Before the bytes go out: whoever reads the end finds the times of this turn.
-        lock(done).turn.took += asked.elapsed();
+        let mut times = lock(done);
+        times.turn.took += asked.elapsed();
+        times.turn.ended = Some(Instant::now());
+        drop(times);
         writer.write_all(rest.as_bytes())?;
     }
     Ok(())

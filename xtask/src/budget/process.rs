@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 /// A line of a process's status, in MB.
-pub(super) fn memory(pid: u32, what: &str) -> Result<f64> {
+pub(crate) fn memory(pid: u32, what: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find(|line| line.starts_with(what)).with_context(|| format!("no {what}"))?;
     let kib: f64 = line.split_whitespace().nth(1).with_context(|| format!("an odd {what}"))?.parse()?;

@@ -81,6 +81,17 @@ pub enum QueueMode {
 pub struct UnknownQueueMode(String);
 
 impl QueueMode {
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Collect => "collect",
+            Self::Followup => "followup",
+            Self::Steer => "steer",
+            Self::SteerBacklog => "steer-backlog",
+            Self::Interrupt => "interrupt",
+        }
+    }
+
     /// Reads a stored or configured mode, synonyms included.
     ///
     /// # Errors
@@ -93,17 +104,6 @@ impl QueueMode {
             "steer-backlog" | "steer+backlog" | "steer_backlog" => Ok(Self::SteerBacklog),
             "interrupt" | "interrupts" | "abort" => Ok(Self::Interrupt),
             _ => Err(UnknownQueueMode(text.to_owned())),
-        }
-    }
-
-    /// As it is stored and shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Collect => "collect",
-            Self::Followup => "followup",
-            Self::Steer => "steer",
-            Self::SteerBacklog => "steer-backlog",
-            Self::Interrupt => "interrupt",
         }
     }
 }
@@ -188,7 +188,7 @@ pub struct Commands {
     pub config: bool,
     /// `/debug`.
     pub debug: bool,
-    /// `/restart` and restarts asked for by tools.
+    /// `/restart`, SIGUSR1, and restarts asked for by tools.
     pub restart: bool,
     /// Whether commands need an authorised sender; default true.
     pub use_access_groups: Option<bool>,

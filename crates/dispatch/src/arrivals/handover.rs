@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
-use super::{Arrivals, Fate, decide};
+use super::{Arrivals, Fate, Routed, decide};
 use crate::api::{AbortError, AbortReason, AbortTarget, Accepted, DispatchError};
 use crate::handle::Dispatch;
 use crate::incoming::compose::compose;
@@ -56,6 +56,11 @@ pub(super) async fn send(
     if let Err(error) = dispatch.outbox().accept(delivery).await {
         tracing::error!(%error, "an answer of the gateway was not taken");
     }
+}
+
+/// The ids under which the gateway may have said something by itself to an event: with a pairing code, or otherwise.
+pub(super) fn own_ids(number: i64, received_at: i64, account: &str, native_id: &str) -> [String; 2] {
+    [format!("arrival:{number}:{received_at}"), format!("arrival:{account}:{native_id}")]
 }
 
 /// Stops what runs and waits in the session of a message, and says so.
@@ -249,6 +254,10 @@ async fn composed(
         command_text: composed.command_text,
         frame: composed.frame,
     };
+    let routed = Routed {
+        session_key: last.route.session_key.to_string(),
+        matched_by: last.route.why.matched_by.as_str().to_owned(),
+    };
     let request = Request {
         text: composed.words,
         images: images(attachments).await,
@@ -256,7 +265,7 @@ async fn composed(
         agent_id: Some(last.route.agent_id.clone()),
         parent_session_key: last.route.parent_session_key.clone(),
         extra_system_prompt: last.group.as_ref().map(|group| group_intro(group, last, about.channel)),
-        arrivals: Arrivals { said: numbers.to_vec(), context },
+        arrivals: Arrivals { said: numbers.to_vec(), context, route: Some(routed) },
         origin: Some(Box::new(origin)),
         ..Request::default()
     };

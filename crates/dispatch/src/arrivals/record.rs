@@ -52,6 +52,17 @@ pub(crate) struct Arrivals {
     pub(crate) said: Vec<i64>,
     /// What was noted before and is told with it.
     pub(crate) context: Vec<i64>,
+    /// Where it was led.
+    pub(crate) route: Option<Routed>,
+}
+
+/// Where an event was led, and why there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routed {
+    /// The session.
+    pub session_key: String,
+    /// By what kind of binding; `default` where none named it.
+    pub matched_by: String,
 }
 
 /// What became of an event. Each has exactly one.
@@ -120,4 +131,10 @@ pub struct ArrivalRecord {
     pub fate: Option<Fate>,
     /// Unix milliseconds at which that was decided.
     pub decided_at: Option<i64>,
+    /// The run with whose message it was told as context.
+    pub told_in: Option<RunId>,
+    /// Where it was led.
+    pub route: Option<Routed>,
+    /// How often it was brought once more.
+    pub again: u32,
 }

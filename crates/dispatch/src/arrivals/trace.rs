@@ -1,12 +1,19 @@
-//! What became of an event of a platform, from the records that are kept anyway.
+//! What became of an event of a platform or of a message of a client, from the records that are kept anyway.
+
+mod work;
+
+use std::sync::Arc;
 
 use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
+use openclaw_sessions::SessionKey;
+use serde_json::Value;
 
+use self::work::Work;
 use super::{ArrivalRecord, Fate};
 use crate::api::RunOutcome;
 use crate::handle::Dispatch;
-use crate::inbox::Known;
+use crate::inbox::{AskedRecords, Known, MessageRecord};
 use crate::journal::JournalError;
 use crate::outbox::{DeliveryStatus, OutboxError};
 
@@ -14,58 +21,180 @@ use crate::outbox::{DeliveryStatus, OutboxError};
 const MOST: u32 = 50;
 
 impl Dispatch {
-    /// What became of the events that an id names: the platform's of a message or an event, or a run's. Without an id, of the newest.
+    /// What became of the events and messages that an id names: the platform's of a message or an event, a run's, a delivery's, or the
+    /// platform's of a message that was sent. Without an id, of the newest.
     ///
     /// # Errors
     /// When the database can't be read.
     pub async fn trace(&self, id: Option<&str>) -> Result<TraceResult, OutboxError> {
         let journal = &self.shared().journal;
-        let records = journal.arrival_records(id, if id.is_some() { MOST } else { 1 }).await?;
-        let tally = journal.arrival_tally().await?.into_iter().collect();
-        let mut events = Vec::new();
-        for record in records {
-            let run_id = match &record.fate {
-                Some(Fate::Run(run_id)) => Some(run_id.clone()),
-                Some(Fate::Noted | Fate::Handled(_) | Fate::Dropped(_)) | None => None,
-            };
-            let run = match run_id {
-                Some(run_id) => Some(self.run(&run_id).await?),
-                None => None,
-            };
-            events.push(event(record, run));
+        let mut records = journal.arrival_records(id, if id.is_some() { MOST } else { 1 }).await?;
+        let mut messages = match id {
+            Some(id) => journal.message_records(AskedRecords::Run(RunId::new(id)), 1).await?,
+            None => journal.message_records(AskedRecords::Newest, 1).await?,
+        };
+        match id {
+            None => newest_alone(&mut records, &mut messages),
+            Some(id) if records.is_empty() && messages.is_empty() => {
+                messages = self.behind_delivery(id).await?;
+            }
+            Some(_) => {}
         }
-        Ok(TraceResult { events, tally })
+        let mut events = Vec::with_capacity(records.len());
+        for record in records {
+            events.push(self.event(record).await?);
+        }
+        let mut runs = Vec::with_capacity(messages.len());
+        for message in messages {
+            runs.push(self.run(&message.run_id.clone(), Some(message)).await?);
+        }
+        let tally = journal.arrival_tally().await?.into_iter().collect();
+        Ok(TraceResult { events, runs, tally })
     }
 
-    async fn run(&self, run_id: &RunId) -> Result<TraceRun, JournalError> {
+    /// The message whose answer a delivery is part of.
+    async fn behind_delivery(&self, id: &str) -> Result<Vec<MessageRecord>, JournalError> {
         let journal = &self.shared().journal;
-        let (state, error, started_at, ended_at) = match journal.message(run_id).await? {
-            None => ("forgotten", None, None, None),
-            Some(Known::Unfinished { .. }) => ("accepted", None, None, None),
-            Some(Known::Finished(record)) => {
-                let (state, error) = match &record.outcome {
-                    RunOutcome::Ok { .. } => ("ok", None),
-                    RunOutcome::Error { message, .. } => ("error", Some(message.clone())),
-                    RunOutcome::Aborted { reason, .. } => ("aborted", Some(reason.clone())),
-                };
-                (state, error, record.started_at, Some(record.ended_at))
-            }
+        let found = journal.deliveries_named(id).await?;
+        let mut messages = Vec::new();
+        for delivery in found {
+            let Some((run_id, _)) = delivery.id.rsplit_once(':') else { continue };
+            messages.extend(journal.message_records(AskedRecords::Run(RunId::new(run_id)), 1).await?);
+        }
+        messages.dedup();
+        Ok(messages)
+    }
+
+    async fn event(&self, record: ArrivalRecord) -> Result<TraceEvent, JournalError> {
+        let run_id = match &record.fate {
+            Some(Fate::Run(run_id)) => Some(run_id.clone()),
+            Some(Fate::Noted | Fate::Handled(_) | Fate::Dropped(_)) | None => None,
         };
+        let run = match run_id {
+            Some(run_id) => {
+                let message =
+                    self.shared().journal.message_records(AskedRecords::Run(run_id.clone()), 1).await?;
+                Some(self.run(&run_id, message.into_iter().next()).await?)
+            }
+            None => None,
+        };
+        let answers = self.own_answers(&record).await?;
+        Ok(event(record, run, answers))
+    }
+
+    /// What the gateway said by itself to an event.
+    async fn own_answers(&self, record: &ArrivalRecord) -> Result<Vec<DeliveryStatus>, JournalError> {
+        if !matches!(record.fate, Some(Fate::Handled(_))) {
+            return Ok(Vec::new());
+        }
+        let ids =
+            super::handover::own_ids(record.number, record.received_at, &record.account, &record.native_id);
+        let mut answers = Vec::new();
+        for id in ids {
+            answers.extend(self.shared().journal.delivery(&id).await?);
+        }
+        Ok(answers)
+    }
+
+    async fn run(&self, run_id: &RunId, message: Option<MessageRecord>) -> Result<TraceRun, JournalError> {
+        let journal = &self.shared().journal;
+        let known = journal.message(run_id).await?;
         let own = journal.arrival_records(Some(run_id.as_str()), MOST).await?;
         let deliveries = journal.deliveries_of(run_id).await?;
-        Ok(TraceRun {
+        let took = journal.message_records(AskedRecords::TakenBy(run_id.clone()), MOST).await?;
+        let work = match &message {
+            Some(message) if message.taken_by.is_none() => self.work(message).await,
+            Some(_) | None => None,
+        };
+        let mut run = TraceRun {
             run_id: run_id.to_string(),
-            state: state.to_owned(),
-            error,
-            started_at,
-            ended_at,
             events: own.into_iter().rev().map(|record| record.native_id).collect(),
             deliveries: deliveries.into_iter().map(delivery).collect(),
-        })
+            took: took.into_iter().map(|taken| taken.run_id.to_string()).collect(),
+            ..of_known(known)
+        };
+        if let Some(message) = message {
+            run.kind = Some(message.kind);
+            run.session_key = Some(message.session_key);
+            run.session_id = message.session_id.map(|id| id.to_string());
+            run.accepted_at = Some(message.accepted_at);
+            run.queue_mode = message.queue_mode;
+            run.taken_by = message.taken_by.map(|by| by.to_string());
+            run.attempts = Some(message.attempts);
+            run.stopped_by = message.stop;
+        }
+        if let Some(Work { model_calls, tools }) = work {
+            run.model_calls = Some(model_calls);
+            run.tools = tools;
+        }
+        Ok(run)
+    }
+
+    /// What a run did; `None` where its transcript does not tell it any more.
+    async fn work(&self, message: &MessageRecord) -> Option<Work> {
+        let runner = self.runner();
+        let (session_id, key) = (message.session_id.clone()?, message.session()?);
+        let agent = agent_of(&key, self);
+        let transcripts = Arc::clone(&runner.deps.transcripts);
+        let row = runner.entry_or_none(&key).await;
+        let row = row.filter(|row| row.session_id.as_ref() == Some(&session_id));
+        let entry_ids = message.entry_ids.clone();
+        let read = move || {
+            let named = row.and_then(|row| transcripts.find(&agent, &row));
+            let transcript = named.or_else(|| transcripts.of_new(&agent, &session_id).ok())?;
+            work::of(transcripts.reader(&transcript).as_ref(), &entry_ids).ok().flatten()
+        };
+        tokio::task::spawn_blocking(read).await.ok().flatten()
     }
 }
 
-fn event(record: ArrivalRecord, run: Option<TraceRun>) -> TraceEvent {
+fn agent_of(key: &SessionKey, dispatch: &Dispatch) -> openclaw_protocol::AgentId {
+    key.agent_or(&dispatch.runner().settings().config.default_agent())
+}
+
+/// Of the newest event and the newest message, the one that came later. An event's message is told with it.
+fn newest_alone(records: &mut Vec<ArrivalRecord>, messages: &mut Vec<MessageRecord>) {
+    let event = records.first();
+    let is_of_event = |message: &MessageRecord| {
+        event.is_some_and(|event| match &event.fate {
+            Some(Fate::Run(run_id)) => *run_id == message.run_id || event.received_at >= message.accepted_at,
+            Some(_) | None => event.received_at >= message.accepted_at,
+        })
+    };
+    if messages.first().is_some_and(is_of_event) {
+        messages.clear();
+    }
+    if !messages.is_empty() {
+        records.clear();
+    }
+}
+
+/// How a run stands, with nothing else of it.
+fn of_known(known: Option<Known>) -> TraceRun {
+    let mut run = TraceRun { state: "forgotten".to_owned(), ..TraceRun::default() };
+    match known {
+        None => {}
+        Some(Known::Unfinished { accepted_at }) => {
+            (run.state, run.accepted_at) = ("accepted".to_owned(), Some(accepted_at));
+        }
+        Some(Known::Finished(record)) => {
+            let (state, error, result) = match record.outcome {
+                RunOutcome::Ok { result } => ("ok", None, Some(result)),
+                RunOutcome::Error { message, result } => ("error", Some(message), result),
+                RunOutcome::Aborted { reason, result } => ("aborted", Some(reason), result),
+            };
+            let meta = |name: &str| {
+                let agent = result.as_ref()?.pointer("/meta/agentMeta")?;
+                agent.get(name).and_then(Value::as_str).map(str::to_owned)
+            };
+            (run.state, run.provider, run.model) = (state.to_owned(), meta("provider"), meta("model"));
+            (run.error, run.started_at, run.ended_at) = (error, record.started_at, Some(record.ended_at));
+        }
+    }
+    run
+}
+
+fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStatus>) -> TraceEvent {
     let (fate, reason) = match &record.fate {
         Some(fate) => {
             let (name, reason, _) = fate.columns();
@@ -73,6 +202,7 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>) -> TraceEvent {
         }
         None => ("waiting", None),
     };
+    let (session_key, matched_by) = record.route.map(|route| (route.session_key, route.matched_by)).unzip();
     TraceEvent {
         number: record.number,
         channel: record.channel,
@@ -81,10 +211,15 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>) -> TraceEvent {
         message_id: record.message_id,
         target: record.target,
         received_at: record.received_at,
+        repeats: record.again,
         fate: fate.to_owned(),
         reason,
         decided_at: record.decided_at,
+        told_in: record.told_in.map(|run_id| run_id.to_string()),
+        session_key,
+        matched_by,
         run,
+        answers: answers.into_iter().map(delivery).collect(),
     }
 }
 
@@ -96,5 +231,8 @@ fn delivery(status: DeliveryStatus) -> TraceDelivery {
         uncertain: status.may_repeat,
         message_ids: status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default(),
         error: status.error,
+        accepted_at: status.accepted_at,
+        next_at: status.next_at,
+        ended_at: status.ended_at,
     }
 }

@@ -1,5 +1,6 @@
 //! A message on its way to disk, serialised once.
 
+use openclaw_config::settings::QueueMode;
 use serde_json::value::RawValue;
 
 use super::digest::{self, Digest};
@@ -19,6 +20,8 @@ pub(crate) struct Stored {
     pub(crate) digest: Digest,
     /// `facts`: what a lane has to know of a payload it does not keep.
     pub(crate) facts: Option<String>,
+    /// `queue_mode`: how it is treated during another run of its session.
+    pub(crate) queue_mode: QueueMode,
     /// The events of chat platforms it is made of: decided about when it is stored.
     pub(crate) arrivals: Arrivals,
 }
@@ -35,6 +38,7 @@ impl Stored {
         let arrivals = request.arrivals.clone();
         let queued = Queued::of(request, Attempts::default(), share);
         let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;
-        Ok((Self { kind, json, digest, facts, arrivals }, queued))
+        let queue_mode = queued.facts.queue.mode;
+        Ok((Self { kind, json, digest, facts, queue_mode, arrivals }, queued))
     }
 }

@@ -11,7 +11,7 @@ use super::sqlite::SqliteJournal;
 use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
-use crate::inbox::{Attempts, Facts, Found, Waited, regrouped};
+use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord, Waited, regrouped};
 use crate::outbox::Retry;
 use crate::request::{Kind, Request};
 use crate::testing::crash;
@@ -48,6 +48,7 @@ on_each! {
     the_first_reason_of_an_abort_stays
     attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order
     entries_are_those_of_all_that_were_accepted_since
+    what_a_message_was_and_who_took_it_is_remembered
     a_delivery_is_found_again_as_it_was
     deliveries_are_open_in_the_order_of_acceptance_until_they_are_over
     a_delivery_takes_no_step_that_may_not_follow
@@ -378,6 +379,46 @@ async fn attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_
     }
 }
 
+async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for name in ["a", "b", "c"] {
+        accept(&journal, chat(name, "x")).await;
+    }
+    journal.update(Update::Begin(run("a"), SessionId::new("sid"))).await.unwrap();
+    let taken = Update::Taken { runs: vec![run("b"), run("c")], by: run("a") };
+    assert_eq!(journal.update(taken).await, Ok(true));
+    for name in ["a", "b", "c"] {
+        journal.update(Update::Finish(finished(name, "x"), Vec::new())).await.unwrap();
+    }
+    let late = Update::Taken { runs: vec![run("b")], by: run("c") };
+    assert_eq!(journal.update(late).await, Ok(false), "what is finished stays");
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let names = async |asked| -> Vec<String> {
+        let found = journal.message_records(asked, 10).await.unwrap();
+        found.iter().map(|record| record.run_id.to_string()).collect()
+    };
+    assert_eq!(names(AskedRecords::TakenBy(run("a"))).await, ["b", "c"]);
+    assert_eq!(names(AskedRecords::Newest).await, ["c"]);
+    assert_eq!(names(AskedRecords::Run(run("x"))).await, [""; 0]);
+    let [record] =
+        <[_; 1]>::try_from(journal.message_records(AskedRecords::Run(run("a")), 10).await.unwrap()).unwrap();
+    let row = chat("a", "x");
+    let expected = MessageRecord {
+        run_id: run("a"),
+        kind: "chat".to_owned(),
+        session_key: row.session_key.to_string(),
+        session_id: Some(SessionId::new("sid")),
+        entry_ids: [row.entry_id, row.fresh_id.to_string()],
+        accepted_at: 1_000,
+        queue_mode: Some("collect".to_owned()),
+        taken_by: None,
+        attempts: 1,
+        stop: None,
+    };
+    assert_eq!(record, expected);
+}
+
 async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
@@ -458,6 +499,8 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         session_key: Some(SessionKey::main(&AgentId::default(), "main")),
         accepted_at: 1_000,
         may_repeat: false,
+        next_at: Some(1_000),
+        ended_at: None,
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");

@@ -16,8 +16,8 @@ use super::{
     Update,
 };
 use crate::api::RunRecord;
-use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
-use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished, Waited};
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
+use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
@@ -42,6 +42,8 @@ struct Arrived {
     decided: Option<(Fate, i64)>,
     /// The message whose context it is.
     told_in: Option<RunId>,
+    route: Option<Routed>,
+    again: u32,
 }
 
 /// A message.
@@ -51,6 +53,7 @@ pub(crate) struct Message {
     pub(crate) finished: Option<RunRecord>,
     pub(crate) attempts: Attempts,
     pub(crate) waited: Waited,
+    pub(crate) taken_by: Option<RunId>,
 }
 
 /// A delivery.
@@ -65,6 +68,7 @@ struct StoredItem {
     error: Option<String>,
     next_at: i64,
     may_repeat: bool,
+    ended_at: Option<i64>,
 }
 
 /// The number of an event by its place, from 1 on.
@@ -146,8 +150,13 @@ impl State {
     }
 
     fn accept(&mut self, row: Row<Stored>) -> Insert {
-        let Arrivals { said, context } = &row.payload.arrivals;
+        let Arrivals { said, context, route } = &row.payload.arrivals;
         self.decide(said, &Fate::Run(row.run_id.clone()), row.accepted_at);
+        for (at, arrived) in self.arrivals.iter_mut().enumerate() {
+            if said.contains(&number_of(at + 1)) && route.is_some() {
+                arrived.route.clone_from(route);
+            }
+        }
         for number in context {
             if let Some(noted) = usize::try_from(number - 1).ok().and_then(|at| self.arrivals.get_mut(at)) {
                 noted.told_in.get_or_insert(row.run_id.clone());
@@ -159,6 +168,7 @@ impl State {
                 finished: None,
                 attempts: Attempts::default(),
                 waited: Waited::default(),
+                taken_by: None,
             });
             return Insert::New;
         };
@@ -193,11 +203,14 @@ impl State {
         };
         let mut inserts = Vec::new();
         for new in events {
-            let is_known = self.arrivals.iter().any(|known| key(&known.new) == key(&new));
-            inserts.push(match is_known {
-                true => ArrivalInsert::Known,
-                false => {
-                    self.arrivals.push(Arrived { new, decided: None, told_in: None });
+            let known = self.arrivals.iter_mut().find(|known| key(&known.new) == key(&new));
+            inserts.push(match known {
+                Some(known) => {
+                    known.again += 1;
+                    ArrivalInsert::Known
+                }
+                None => {
+                    self.arrivals.push(Arrived { new, decided: None, told_in: None, route: None, again: 0 });
                     ArrivalInsert::New(number_of(self.arrivals.len()))
                 }
             });
@@ -237,6 +250,7 @@ impl State {
             error: None,
             next_at: accepted_at,
             may_repeat: false,
+            ended_at: None,
         });
         DeliveryInsert::New
     }
@@ -271,6 +285,11 @@ impl State {
                 attempts.all = attempts.all.max(1);
                 attempts.unprepared = attempts.unprepared.max(1);
                 true
+            }),
+            Update::Taken { runs, by } => self.each(&runs, |Message { finished, taken_by, .. }| {
+                let is_open = finished.is_none();
+                *taken_by = is_open.then(|| by.clone());
+                is_open
             }),
             Update::Abort(runs, reason) => self.each(&runs, |Message { row, finished, .. }| {
                 let is_first = finished.is_none() && row.abort.is_none();
@@ -331,6 +350,7 @@ impl State {
                     Verdict::Failed(_) => DeliveryState::Failed,
                 };
                 let Some(item) = self.advance(&id, to) else { return false };
+                item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
                     Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
                     Verdict::Failed(reason) => item.error = Some(reason),
@@ -348,6 +368,7 @@ impl State {
                         item.state = DeliveryState::Pending;
                         item.attempts = 0;
                         item.delivery.expires_at = None;
+                        item.ended_at = None;
                         item.next_at = now;
                     })
                     .is_some()
@@ -388,6 +409,23 @@ impl State {
 }
 
 impl Message {
+    fn record(&self) -> MessageRecord {
+        let Row { run_id, session_key, session_id, payload, accepted_at, entry_id, fresh_id, abort, .. } =
+            &self.row;
+        MessageRecord {
+            run_id: run_id.clone(),
+            kind: payload.kind.to_owned(),
+            session_key: session_key.to_string(),
+            session_id: session_id.clone(),
+            entry_ids: [entry_id.clone(), fresh_id.to_string()],
+            accepted_at: *accepted_at,
+            queue_mode: Some(payload.queue_mode.as_str().to_owned()),
+            taken_by: self.taken_by.clone(),
+            attempts: self.attempts.all,
+            stop: abort.map(|reason| reason.as_str().to_owned()),
+        }
+    }
+
     fn known(&self) -> Known {
         match &self.finished {
             Some(record) => Known::Finished(record.clone()),
@@ -414,6 +452,9 @@ impl Arrived {
             received_at: *received_at,
             fate: self.decided.as_ref().map(|(fate, _)| fate.clone()),
             decided_at: self.decided.as_ref().map(|(_, at)| *at),
+            told_in: self.told_in.clone(),
+            route: self.route.clone(),
+            again: self.again,
         }
     }
 }
@@ -429,6 +470,8 @@ impl StoredItem {
             session_key: self.delivery.session_key.clone(),
             accepted_at: self.accepted_at,
             may_repeat: self.may_repeat,
+            next_at: self.state.is_open().then_some(self.next_at),
+            ended_at: self.ended_at,
         }
     }
 }
@@ -452,6 +495,19 @@ impl Journal for MemoryJournal {
 
     fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>> {
         self.work(|state| Ok(state.message(run_id).map(|message| message.known())))
+    }
+
+    fn message_records(&self, asked: AskedRecords, most: u32) -> JournalFuture<'_, Vec<MessageRecord>> {
+        self.work(|state| {
+            let newest = state.messages.last().map(|message| message.row.run_id.clone());
+            let is_asked = |message: &&Message| match &asked {
+                AskedRecords::Run(run_id) => message.row.run_id == *run_id,
+                AskedRecords::Newest => Some(&message.row.run_id) == newest.as_ref(),
+                AskedRecords::TakenBy(run_id) => message.taken_by.as_ref() == Some(run_id),
+            };
+            let found = state.messages.iter().filter(is_asked).map(Message::record);
+            Ok(found.take(most as usize).collect())
+        })
     }
 
     fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
@@ -572,6 +628,17 @@ impl Journal for MemoryJournal {
         self.work(move |state| {
             let own = state.deliveries.iter().filter(|item| item.delivery.id.starts_with(&prefix));
             Ok(own.map(StoredItem::status).collect())
+        })
+    }
+
+    fn deliveries_named(&self, id: &str) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        let id = id.to_owned();
+        self.work(move |state| {
+            let is_named = |item: &&StoredItem| {
+                let ids = item.receipt.iter().flat_map(|receipt| &receipt.message_ids);
+                item.delivery.id == id || ids.into_iter().any(|own| *own == id)
+            };
+            Ok(state.deliveries.iter().filter(is_named).map(StoredItem::status).collect())
         })
     }
 

@@ -38,7 +38,7 @@ use super::{
     Update,
 };
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
-use crate::inbox::Known;
+use crate::inbox::{AskedRecords, Known, MessageRecord};
 use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
 use crate::request::Request;
 use arrivals::Arrive;
@@ -203,6 +203,10 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| messages::known(db, &run_id)))
     }
 
+    fn message_records(&self, asked: AskedRecords, most: u32) -> JournalFuture<'_, Vec<MessageRecord>> {
+        Box::pin(self.read(move |db| messages::records(db, &asked, most)))
+    }
+
     fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
         let run_id = run_id.clone();
         Box::pin(self.read(move |db| messages::payload(db, &run_id)))
@@ -220,6 +224,11 @@ impl Journal for SqliteJournal {
     fn deliveries_of(&self, run_id: &RunId) -> JournalFuture<'_, Vec<DeliveryStatus>> {
         let run_id = run_id.clone();
         Box::pin(self.read(move |db| deliveries::of_run(db, &run_id)))
+    }
+
+    fn deliveries_named(&self, id: &str) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        let id = id.to_owned();
+        Box::pin(self.read(move |db| deliveries::named(db, &id)))
     }
 
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {

@@ -47,4 +47,8 @@ pub struct DeliveryStatus {
     pub accepted_at: i64,
     /// It was sent once more although an earlier try may have had its effect: its reader may see it twice.
     pub may_repeat: bool,
+    /// Unix milliseconds of the next try at the earliest, while it is open.
+    pub next_at: Option<i64>,
+    /// Unix milliseconds at which it was sent or given up.
+    pub ended_at: Option<i64>,
 }

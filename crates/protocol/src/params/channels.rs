@@ -246,6 +246,8 @@ pub struct TraceParams {
 pub struct TraceResult {
     /// What came of each event of that id, the newest first.
     pub events: Vec<TraceEvent>,
+    /// The runs that are named by that id, or behind the delivery it names: those of clients have no events.
+    pub runs: Vec<TraceRun>,
     /// How many events there are of each fate.
     pub tally: BTreeMap<String, u64>,
 }
@@ -269,25 +271,61 @@ pub struct TraceEvent {
     pub target: String,
     /// Unix milliseconds.
     pub received_at: i64,
+    /// How often it was brought once more, and passed over.
+    pub repeats: u32,
     /// `waiting`, `run`, `noted`, `handled` or `dropped`.
     pub fate: String,
     /// By which rule, or how.
     pub reason: Option<String>,
     /// Unix milliseconds.
     pub decided_at: Option<i64>,
+    /// Of one that was noted: the run with whose message it was told.
+    pub told_in: Option<String>,
+    /// The session it was led to.
+    pub session_key: Option<String>,
+    /// By what kind of binding: `binding.peer`, …, or `default`.
+    pub matched_by: Option<String>,
     /// The run that it is part of.
     pub run: Option<TraceRun>,
+    /// What the gateway said to it by itself.
+    pub answers: Vec<TraceDelivery>,
 }
 
 /// A run, and what was sent of its answer.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceRun {
     /// The run.
     pub run_id: String,
-    /// `accepted`, `ok`, `error` or `aborted`.
+    /// What brought it, such as `chat` or `agent`.
+    pub kind: Option<String>,
+    /// The session.
+    pub session_key: Option<String>,
+    /// The conversation it began in.
+    pub session_id: Option<String>,
+    /// Unix milliseconds.
+    pub accepted_at: Option<i64>,
+    /// How it is treated while another run of its session is under way.
+    pub queue_mode: Option<String>,
+    /// The run that took the message into itself: it was steered into that, or collected.
+    pub taken_by: Option<String>,
+    /// The messages that this run took into itself, by their runs.
+    pub took: Vec<String>,
+    /// How often it began: more than once where the gateway ended in between.
+    pub attempts: Option<u32>,
+    /// `accepted`, `ok`, `error`, `aborted`, or `forgotten`.
     pub state: String,
+    /// By what somebody asked to stop it.
+    pub stopped_by: Option<String>,
+    /// Provider that answered.
+    pub provider: Option<String>,
+    /// Model that answered.
+    pub model: Option<String>,
+    /// How often the model answered, as far as the transcript tells it.
+    pub model_calls: Option<u32>,
+    /// The tool calls, in order, as far as the transcript tells them.
+    pub tools: Vec<TraceTool>,
     /// Why it failed, or who stopped it.
     pub error: Option<String>,
     /// Unix milliseconds.
@@ -298,6 +336,19 @@ pub struct TraceRun {
     pub events: Vec<String>,
     /// What was sent, in order.
     pub deliveries: Vec<TraceDelivery>,
+}
+
+/// A tool call of a run.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceTool {
+    /// The model's id of the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Whether it failed; absent where it has no result.
+    pub failed: Option<bool>,
 }
 
 /// A delivery of an answer.
@@ -317,4 +368,10 @@ pub struct TraceDelivery {
     pub message_ids: Vec<String>,
     /// Why it is not sent yet, or will not be.
     pub error: Option<String>,
+    /// Unix milliseconds.
+    pub accepted_at: i64,
+    /// Unix milliseconds of the next try at the earliest, while it is open.
+    pub next_at: Option<i64>,
+    /// Unix milliseconds at which it was sent or given up.
+    pub ended_at: Option<i64>,
 }

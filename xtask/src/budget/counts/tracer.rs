@@ -20,7 +20,7 @@ pub(super) const COPIED: &str = "copied";
 pub(super) const SUMS: [&str; 4] = [ALL_CALLS, ALLOCATIONS, ALLOCATED, COPIED];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tracer {
+pub(in super::super) enum Tracer {
     /// System calls by name.
     Calls,
     /// Allocations and their bytes.
@@ -51,7 +51,7 @@ impl Tracer {
     }
 
     /// Whether it is installed and may trace here.
-    pub(super) fn works(self) -> bool {
+    pub(in super::super) fn works(self) -> bool {
         let dir = tempfile::tempdir();
         dir.is_ok_and(|dir| {
             let wrapper = self.wrap(Path::new("/bin/true"), dir.path(), &dir.path().join("report"));
@@ -61,7 +61,7 @@ impl Tracer {
     }
 
     /// Writes a script that starts a program under this one.
-    pub(super) fn wrap(self, program: &Path, dir: &Path, report: &Path) -> Result<PathBuf> {
+    pub(in super::super) fn wrap(self, program: &Path, dir: &Path, report: &Path) -> Result<PathBuf> {
         let (script, command) = (dir.join("traced"), self.command());
         let (report, program) = (report.display(), program.display());
         std::fs::write(
@@ -73,7 +73,7 @@ impl Tracer {
     }
 
     /// The counts of a report, which may be written only after the traced program has ended.
-    pub(super) fn read(self, report: &Path) -> Result<Counts> {
+    pub(in super::super) fn read(self, report: &Path) -> Result<Counts> {
         const PATIENCE: Duration = Duration::from_secs(30);
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {

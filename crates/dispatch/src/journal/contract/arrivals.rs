@@ -3,7 +3,7 @@
 use openclaw_channels::{Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender};
 
 use super::*;
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Routed};
 use crate::outbox::DeliveryState;
 
 on_each! {
@@ -42,6 +42,10 @@ fn event(native_id: &str, target: &str, thread: Option<&str>) -> Inbound {
         })),
         at: 500,
     }
+}
+
+fn routed() -> Routed {
+    Routed { session_key: "agent:main:main".to_owned(), matched_by: "binding.peer".to_owned() }
 }
 
 async fn arrive(journal: &Arc<dyn Journal>, events: Vec<Inbound>) -> Vec<ArrivalInsert> {
@@ -101,6 +105,9 @@ async fn an_event_is_taken_once_also_when_it_is_decided_about(open: Open) {
         matches!(arrive(&journal, vec![other]).await[..], [ArrivalInsert::New(_)]),
         "accounts have ids of their own"
     );
+    let records = journal.arrival_records(Some("a"), 10).await.unwrap();
+    let again: Vec<u32> = records.iter().map(|record| record.again).collect();
+    assert_eq!(again, [0, 1], "how often it was brought once more is told");
 }
 
 async fn an_accepted_message_takes_its_events_with_it(open: Open) {
@@ -108,7 +115,8 @@ async fn an_accepted_message_takes_its_events_with_it(open: Open) {
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c"]).await;
     let mut row = chat("run-1", "x");
-    row.payload.arrivals = Arrivals { said: numbers[..2].to_vec(), context: Vec::new() };
+    row.payload.arrivals =
+        Arrivals { said: numbers[..2].to_vec(), context: Vec::new(), route: Some(routed()) };
     assert_eq!(accept(&journal, row).await, Insert::New);
     let (_crashed, Opened { journal, unfinished }) = restarted(open, dir.path());
     assert_eq!(unfinished.len(), 1);
@@ -116,6 +124,7 @@ async fn an_accepted_message_takes_its_events_with_it(open: Open) {
     let fates: Vec<_> = journal.arrival_records(Some("run-1"), 10).await.unwrap();
     assert_eq!(fates.iter().map(|record| record.native_id.as_str()).collect::<Vec<_>>(), ["b", "a"]);
     assert!(fates.iter().all(|record| record.fate == Some(Fate::Run(run("run-1")))));
+    assert!(fates.iter().all(|record| record.route == Some(routed())), "it is told where it was led");
 }
 
 async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
@@ -142,7 +151,7 @@ async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
     let topic = Address { thread: Some("5".to_owned()), ..here.clone() };
     assert_eq!(ids(&journal.noted_arrivals(&topic, i64::MAX, 10).await.unwrap()), ["topic"]);
     let mut row = chat("run-1", "x");
-    row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec() };
+    row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec(), route: None };
     accept(&journal, row).await;
     assert_eq!(
         ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()),

@@ -5,7 +5,7 @@ use openclaw_protocol::RunId;
 use rusqlite::{Connection, Row, params};
 
 use super::writer::Change;
-use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
+use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::journal::{Durability, JournalError};
 use crate::queue::DropRule;
 
@@ -56,7 +56,14 @@ fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalErr
             received_at,
             payload
         ])?;
-    Ok(if changed == 1 { ArrivalInsert::New(db.last_insert_rowid()) } else { ArrivalInsert::Known })
+    if changed == 1 {
+        return Ok(ArrivalInsert::New(db.last_insert_rowid()));
+    }
+    db.prepare_cached(
+        "UPDATE arrivals SET again = again + 1 WHERE channel = ?1 AND account = ?2 AND native_id = ?3",
+    )?
+    .execute(params![address.channel, address.account, event.native_id])?;
+    Ok(ArrivalInsert::Known)
 }
 
 /// What becomes of events is decided. What was decided before stays. `false`: none was open.
@@ -175,8 +182,8 @@ fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {
     Ok(StoredArrival { number: row.get(0)?, event, received_at: row.get(2)? })
 }
 
-const RECORD: &str =
-    "seq, channel, account, native_id, message_id, target, received_at, fate, reason, run_id, decided_at";
+const RECORD: &str = "seq, channel, account, native_id, message_id, target, received_at, fate, reason, run_id, decided_at, session_key, \
+     matched_by, again";
 
 /// The newest events that a message or event id of a platform names, or a run; without an id the newest of all. At most `most`.
 pub(super) fn records(
@@ -205,6 +212,12 @@ pub(super) fn tally(db: &Connection) -> Result<Vec<(String, u64)>, JournalError>
 
 fn read_record(row: &Row<'_>) -> rusqlite::Result<ArrivalRecord> {
     let fate: Option<String> = row.get(7)?;
+    let run_id: Option<String> = row.get(9)?;
+    let told_in = run_id.clone().filter(|_| fate.as_deref() == Some("noted"));
+    let route = match (row.get(11)?, row.get(12)?) {
+        (Some(session_key), Some(matched_by)) => Some(Routed { session_key, matched_by }),
+        _ => None,
+    };
     Ok(ArrivalRecord {
         number: row.get(0)?,
         channel: row.get(1)?,
@@ -213,8 +226,11 @@ fn read_record(row: &Row<'_>) -> rusqlite::Result<ArrivalRecord> {
         message_id: row.get(4)?,
         target: row.get(5)?,
         received_at: row.get(6)?,
-        fate: Fate::read(fate.as_deref(), row.get(8)?, row.get(9)?),
+        fate: Fate::read(fate.as_deref(), row.get(8)?, run_id),
         decided_at: row.get(10)?,
+        told_in: told_in.map(RunId::new),
+        route,
+        again: row.get(13)?,
     })
 }
 
@@ -225,9 +241,15 @@ pub(super) fn become_run(
     run_id: &RunId,
     now: i64,
 ) -> Result<(), JournalError> {
-    let Arrivals { said, context } = arrivals;
+    let Arrivals { said, context, route } = arrivals;
     if !said.is_empty() {
         decide(db, said, &Fate::Run(run_id.clone()), now)?;
+    }
+    if let Some(Routed { session_key, matched_by }) = route {
+        for number in said {
+            db.prepare_cached("UPDATE arrivals SET session_key = ?2, matched_by = ?3 WHERE seq = ?1")?
+                .execute(params![number, session_key, matched_by])?;
+        }
     }
     for number in context {
         db.prepare_cached(

@@ -169,7 +169,8 @@ fn prune_state(
     Ok(())
 }
 
-const STATUS: &str = "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat";
+const STATUS: &str =
+    "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
@@ -220,6 +221,16 @@ pub(super) fn counts(
     Ok((count(row.0), count(row.1), row.2))
 }
 
+/// The delivery of this id, or those that a platform has under this id of a message.
+pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, JournalError> {
+    // A receipt is JSON with texts in it: the id stands there in quotes.
+    let quoted = serde_json::to_string(id)?;
+    let sql = format!("SELECT {STATUS} FROM outbox WHERE id = ?1 OR instr(receipt, ?2) > 0 ORDER BY seq");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![id, quoted], read_status)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Deliveries that were given up, the newest first.
 pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
     let sql = format!("SELECT {STATUS} FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");
@@ -230,15 +241,18 @@ pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<DeliveryStatus>, 
 
 fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
     let receipt: Option<String> = row.get(3)?;
+    let state = state(&row.get::<_, String>(1)?);
     Ok(DeliveryStatus {
         id: row.get(0)?,
-        state: state(&row.get::<_, String>(1)?),
+        state,
         attempts: row.get(2)?,
         receipt: receipt.and_then(|receipt| serde_json::from_str(&receipt).ok()),
         error: row.get(4)?,
         session_key: session_of(row)?,
         accepted_at: row.get(6)?,
         may_repeat: row.get(7)?,
+        next_at: Some(row.get(8)?).filter(|_| state.is_open()),
+        ended_at: row.get(9)?,
     })
 }
 

@@ -113,6 +113,14 @@ ALTER TABLE outbox ADD COLUMN may_repeat INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fate = 'noted' AND run_id IS NULL;
 ",
     QUEUED_TOGETHER,
+    // For `openclaw trace` alone. Written with what is written anyway.
+    "
+ALTER TABLE inbox ADD COLUMN queue_mode TEXT;
+ALTER TABLE inbox ADD COLUMN taken_by TEXT;
+ALTER TABLE arrivals ADD COLUMN session_key TEXT;
+ALTER TABLE arrivals ADD COLUMN matched_by TEXT;
+ALTER TABLE arrivals ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.

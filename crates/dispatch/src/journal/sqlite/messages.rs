@@ -10,7 +10,9 @@ use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
 use super::writer::Change;
 use crate::api::{AbortReason, RunRecord};
-use crate::inbox::{Attempts, Digest, Insert, Known, Row, Stored, Unfinished, Waited};
+use crate::inbox::{
+    AskedRecords, Attempts, Digest, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited,
+};
 use crate::journal::{Durability, JournalError};
 use crate::origin::Origin;
 use crate::request::Request;
@@ -78,6 +80,7 @@ impl Change for Accept {
                 ("fresh_id", &row.fresh_id.as_str()),
                 ("digest", &row.payload.digest),
                 ("facts", &row.payload.facts),
+                ("queue_mode", &row.payload.queue_mode.as_str()),
             ],
         };
         let is_new = queue::insert::<MessageState>(db, &item)?;
@@ -127,6 +130,45 @@ pub(super) fn abort(db: &Connection, runs: &[RunId], reason: AbortReason) -> Res
     any(runs, |run_id| execute(db, sql, params![run_id.as_str(), reason.as_str()]))
 }
 
+/// A run has taken messages into itself.
+pub(super) fn taken(db: &Connection, runs: &[RunId], by: &RunId) -> Result<bool, JournalError> {
+    let sql = "UPDATE inbox SET taken_by = ?2 WHERE run_id = ?1 AND state = 'accepted'";
+    any(runs, |run_id| execute(db, sql, params![run_id.as_str(), by.as_str()]))
+}
+
+/// What is remembered of messages, in the order of acceptance.
+pub(super) fn records(
+    db: &Connection,
+    asked: &AskedRecords,
+    most: u32,
+) -> Result<Vec<MessageRecord>, JournalError> {
+    let (which, id) = match asked {
+        AskedRecords::Run(run_id) => ("run_id = ?1", Some(run_id.as_str())),
+        AskedRecords::Newest => ("?1 IS NULL AND seq = (SELECT max(seq) FROM inbox)", None),
+        AskedRecords::TakenBy(run_id) => ("taken_by = ?1", Some(run_id.as_str())),
+    };
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode, taken_by, attempts,
+                abort_reason
+         FROM inbox WHERE {which} ORDER BY seq LIMIT ?2"
+    ))?;
+    let rows = statement.query_map(params![id, most], |row| {
+        Ok(MessageRecord {
+            run_id: RunId::new(row.get::<_, String>(0)?),
+            kind: row.get(1)?,
+            session_key: row.get(2)?,
+            session_id: row.get::<_, Option<String>>(3)?.map(SessionId::new),
+            entry_ids: [row.get(4)?, row.get(5)?],
+            accepted_at: row.get(6)?,
+            queue_mode: row.get(7)?,
+            taken_by: row.get::<_, Option<String>>(8)?.map(RunId::new),
+            attempts: row.get(9)?,
+            stop: row.get(10)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Whether a statement changed a row.
 fn execute(db: &Connection, sql: &str, values: impl Params) -> Result<bool, JournalError> {
     Ok(db.prepare_cached(sql)?.execute(values)? > 0)
@@ -156,7 +198,6 @@ pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, Journa
             ("outcome", &outcome),
             ("started_at", &record.started_at),
             ("ended_at", &record.ended_at),
-            ("attempts", &0),
             ("unprepared", &0),
         ],
     )

@@ -63,6 +63,7 @@ impl Change for Update {
             Self::Prepared(run_id) => messages::prepared(db, run_id),
             Self::Excuse(runs) => messages::excuse(db, runs),
             Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
+            Self::Taken { runs, by } => messages::taken(db, runs, by),
             Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
             Self::Answered(record, replies) => {
                 Ok(messages::answered(db, record)? && deliveries::accept_all(db, replies)?)

@@ -1,0 +1,154 @@
+//! The words in which the fate of a message is told.
+
+use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceRun, TraceTool};
+use openclaw_sessions::time::iso;
+
+/// An event of a platform, with its run.
+pub(super) fn event(event: &TraceEvent) -> Vec<String> {
+    let message = event.message_id.as_ref().map(|id| format!(", message {id}")).unwrap_or_default();
+    let mut lines = vec![
+        format!("{} {} in {}: {}{message}", event.channel, event.account_id, event.target, event.event_id),
+        format!("  {}  received, number {}", iso(event.received_at), event.number),
+    ];
+    match event.repeats {
+        0 => {}
+        1 => lines.push("  brought once more, and passed over".to_owned()),
+        times => lines.push(format!("  brought {times} times more, and passed over")),
+    }
+    let at = event.decided_at.map(iso).unwrap_or_default();
+    let reason = event.reason.as_deref().unwrap_or_default();
+    lines.push(match (event.fate.as_str(), &event.told_in) {
+        ("waiting", _) => {
+            "  it waits: for its files, for more of the same message, or for the database".to_owned()
+        }
+        ("noted", None) => {
+            format!("  {at}  nobody was spoken to: it is told with the next message of the group")
+        }
+        ("noted", Some(run)) => {
+            format!("  {at}  nobody was spoken to: it was told with the message of run {run}")
+        }
+        ("handled", _) => format!("  {at}  the gateway answered it by itself: {reason}"),
+        ("dropped", _) => format!("  {at}  dropped: {}", explained(reason)),
+        _ => format!("  {at}  became a message for the agent"),
+    });
+    if let Some(session) = &event.session_key {
+        let by = event.matched_by.as_deref().unwrap_or("default");
+        lines.push(format!("  led to {session} by {}", binding(by)));
+    }
+    lines.extend(event.answers.iter().map(|answer| delivery("said", answer)));
+    lines.extend(event.run.as_ref().map(run).unwrap_or_default());
+    lines
+}
+
+/// The run of a client's message.
+pub(super) fn run_alone(traced: &TraceRun) -> Vec<String> {
+    let kind = traced.kind.as_deref().unwrap_or("message");
+    let session = traced.session_key.as_ref().map(|key| format!(" in {key}")).unwrap_or_default();
+    let mut lines = vec![format!("{kind} of a client{session}")];
+    lines.extend(run(traced));
+    lines
+}
+
+fn run(run: &TraceRun) -> Vec<String> {
+    let parts = if run.events.len() > 1 {
+        format!(", of the events {}", run.events.join(", "))
+    } else {
+        String::new()
+    };
+    let mut lines = vec![format!("  run {}{parts}", run.run_id)];
+    if let Some(at) = run.accepted_at {
+        let mode = run.queue_mode.as_ref().map(|mode| format!(", queue mode {mode}")).unwrap_or_default();
+        lines.push(format!("  {}  accepted{mode}", iso(at)));
+    }
+    if let Some(by) = &run.taken_by {
+        lines.push(format!("  taken into run {by}, whose answer is its answer"));
+    }
+    if !run.took.is_empty() {
+        lines.push(format!("  it took into itself: {}", run.took.join(", ")));
+    }
+    if let Some(at) = run.started_at {
+        let again = run.attempts.filter(|attempts| *attempts > 1);
+        let again = again.map(|times| format!(", begun {times} times")).unwrap_or_default();
+        lines.push(format!("  {}  started{again}", iso(at)));
+    }
+    lines.extend(worked(run));
+    let error = run.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    match (run.state.as_str(), run.ended_at, &run.stopped_by) {
+        ("accepted", _, Some(by)) => lines.push(format!("  it is being stopped ({by})")),
+        ("accepted", _, None) => lines.push("  it waits, or runs".to_owned()),
+        ("forgotten", _, _) => lines.push("  it ended more than a day ago".to_owned()),
+        (state, Some(at), _) => lines.push(format!("  {}  ended: {state}{error}", iso(at))),
+        (state, None, _) => lines.push(format!("  ended: {state}{error}")),
+    }
+    lines.extend(run.deliveries.iter().map(|part| delivery("answer", part)));
+    lines
+}
+
+/// The model and its tool calls.
+fn worked(run: &TraceRun) -> Option<String> {
+    let model = match (&run.provider, &run.model) {
+        (Some(provider), Some(model)) => format!("{provider}/{model}"),
+        (None, Some(model)) => model.clone(),
+        (_, None) => "a model".to_owned(),
+    };
+    let calls = run.model_calls.filter(|calls| *calls > 0)?;
+    let tools: Vec<String> = run.tools.iter().map(tool).collect();
+    let tools = if tools.is_empty() { String::new() } else { format!(", tools: {}", tools.join(", ")) };
+    let times = if calls == 1 { "once".to_owned() } else { format!("{calls} times") };
+    Some(format!("  {model} answered {times}{tools}"))
+}
+
+fn tool(tool: &TraceTool) -> String {
+    let end = match tool.failed {
+        Some(true) => " (failed)",
+        Some(false) => "",
+        None => " (no result)",
+    };
+    format!("{}{end}", tool.name)
+}
+
+fn delivery(what: &str, delivery: &TraceDelivery) -> String {
+    let ids = if delivery.message_ids.is_empty() {
+        String::new()
+    } else {
+        format!(" as {}", delivery.message_ids.join(", "))
+    };
+    let why = delivery.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let tries = if delivery.attempts > 1 { format!(", {} tries", delivery.attempts) } else { String::new() };
+    let twice = if delivery.uncertain { ", uncertain: the reader may see it twice" } else { "" };
+    let at = delivery.ended_at.or(Some(delivery.accepted_at)).map(iso).unwrap_or_default();
+    let next = delivery.next_at.filter(|_| delivery.attempts > 0);
+    let next = next.map(|at| format!(", next try not before {}", iso(at))).unwrap_or_default();
+    format!("  {at}  {what} {}: {}{ids}{tries}{next}{twice}{why}", delivery.id, delivery.state)
+}
+
+/// What a name of a binding means.
+fn binding(name: &str) -> String {
+    match name {
+        "default" => "no binding: the default agent".to_owned(),
+        name => format!("{name} (bindings)"),
+    }
+}
+
+/// What a reason code means, and where it is set.
+fn explained(reason: &str) -> String {
+    let meaning = match reason {
+        "dm-policy" => "its sender is not let in (channels.<id>.dmPolicy, allowFrom, openclaw pairing)",
+        "group-policy" => {
+            "the group or its sender is not let in (channels.<id>.groupPolicy, groups, groupAllowFrom)"
+        }
+        "no-mention" => "it spoke to nobody (requireMention), and no history is kept",
+        "command-unauthorised" => {
+            "a command in a group of somebody who may give none (allowFrom, commands.ownerAllowFrom)"
+        }
+        "send-policy" => "the session may not send (session.sendPolicy, /send)",
+        "bot" => "a program said it, or the account itself",
+        "duplicate" => "it was accepted before",
+        "config" => "the channel's section can't be read",
+        "route" => "there is no session it could be for (bindings)",
+        "no-channel" => "this version knows no such channel",
+        "unreadable" => "it could not be read any more",
+        _ => return reason.to_owned(),
+    };
+    format!("{reason}: {meaning}")
+}

@@ -1,0 +1,145 @@
+//! What a run did, read from its transcript.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use openclaw_protocol::message::Message;
+use openclaw_protocol::params::channels::TraceTool;
+use openclaw_sessions::transcript::head::Kind;
+use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptReader};
+
+/// How much of a transcript's end is read. An older run's calls are not told.
+const READ: u64 = 8 * 1024 * 1024;
+
+/// What a run did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Work {
+    /// Answers of the model, those with tool calls included.
+    pub(super) model_calls: u32,
+    /// Its tool calls, in order.
+    pub(super) tools: Vec<TraceTool>,
+}
+
+/// What followed on the message that has one of these ids, up to the next message behind its answer. `None`: it is not there.
+pub(super) fn of(reader: &dyn TranscriptReader, entry_ids: &[String]) -> io::Result<Option<Work>> {
+    let mut behind: Vec<Entry> = Vec::new();
+    let mut is_found = false;
+    reader.visit(Part::End { bytes: READ }, &mut |kind, id, line| {
+        if kind == Kind::User && id.is_some_and(|id| entry_ids.iter().any(|own| own == id.as_str())) {
+            is_found = true;
+            return ControlFlow::Break(());
+        }
+        if kind.is_message() || kind == Kind::Custom {
+            behind.extend(Entry::parse(line));
+        }
+        ControlFlow::Continue(())
+    })?;
+    behind.reverse();
+    Ok(is_found.then(|| gather(&behind)))
+}
+
+fn gather(behind: &[Entry]) -> Work {
+    let mut work = Work::default();
+    let mut is_answered = false;
+    for entry in behind {
+        if matches!(&entry.body, Body::Custom { custom_type, .. } if custom_type == TURN_START) {
+            break;
+        }
+        let Some(message) = entry.body.message() else { continue };
+        match &**message {
+            Message::User(_) if is_answered => break,
+            // Steered into the run.
+            Message::User(_) => {}
+            Message::Assistant(answer) => {
+                work.model_calls += 1;
+                is_answered = answer.tool_calls().next().is_none();
+                work.tools.extend(answer.tool_calls().map(|call| TraceTool {
+                    id: call.id.clone(),
+                    name: call.name.clone(),
+                    failed: None,
+                }));
+            }
+            Message::ToolResult(result) => {
+                let call = work.tools.iter_mut().rev().find(|tool| tool.id == result.tool_call_id);
+                if let Some(call) = call {
+                    call.failed = Some(result.is_error);
+                }
+            }
+        }
+    }
+    work
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    struct Lines(Vec<Value>);
+
+    impl TranscriptReader for Lines {
+        fn visit(&self, _part: Part, visit: &mut openclaw_sessions::transcript::Visit<'_>) -> io::Result<()> {
+            for line in self.0.iter().rev() {
+                let text = line.to_string();
+                let entry = Entry::parse(text.as_bytes()).unwrap();
+                let kind = match line["message"]["role"].as_str() {
+                    None => Kind::Custom,
+                    Some("user") => Kind::User,
+                    Some("assistant") => Kind::Assistant,
+                    _ => Kind::ToolResult,
+                };
+                if visit(kind, Some(&entry.id), text.as_bytes()).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    fn line(id: &str, message: &Value) -> Value {
+        json!({"type": "message", "id": id, "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z", "message": message})
+    }
+
+    fn said(id: &str) -> Value {
+        line(id, &json!({"role": "user", "content": "hi", "timestamp": 1}))
+    }
+
+    fn answer(id: &str, content: &Value) -> Value {
+        line(
+            id,
+            &json!({"role": "assistant", "content": content, "api": "", "provider": "", "model": "", "usage": {},
+                    "stopReason": "stop", "timestamp": 1}),
+        )
+    }
+
+    #[test]
+    fn a_run_is_what_stands_between_its_message_and_the_next_one_behind_its_answer() {
+        let call = |id: &str| json!([{"type": "toolCall", "id": id, "name": "read", "arguments": {}}]);
+        let result = |id: &str, failed: bool| json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": [], "isError": failed, "timestamp": 1});
+        let text = json!([{"type": "text", "text": "done"}]);
+        let lines = Lines(vec![
+            said("before"),
+            answer("x", &text),
+            said("own"),
+            answer("a", &call("1")),
+            line("b", &result("1", true)),
+            said("steered"),
+            answer("c", &call("2")),
+            answer("d", &text),
+            said("next"),
+            answer("e", &call("3")),
+        ]);
+        let tool =
+            |id: &str, failed: Option<bool>| TraceTool { id: id.to_owned(), name: "read".to_owned(), failed };
+        let work = of(&lines, &["other".to_owned(), "own".to_owned()]).unwrap();
+        let expected = Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)] };
+        assert_eq!(work, Some(expected));
+        let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
+            "customType": TURN_START});
+        let stopped =
+            Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
+        assert_eq!(of(&stopped, &["own".to_owned()]).unwrap(), Some(Work::default()), "another turn begins");
+        assert_eq!(of(&lines, &["gone".to_owned()]).unwrap(), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! The torture run: people write to a bot and clients write over WebSockets while the gateway is killed with SIGKILL, at random and at
+//! every named step of the pipeline, and while the platform loses, cuts and refuses answers. At the end each accepted message stands
+//! once in a transcript, has one answer or one named disposition, and was delivered once; where the platform can't tell, a second
+//! delivery is flagged `uncertain` in its trace.
+//!
+//! A run consists of chapters. Each has a gateway, a queue mode and a seed of its own, and is checked before the next begins, so that a
+//! run of any length needs little memory and a failure is repeated with one short chapter.
+
+mod check;
+mod client;
+mod model;
+mod people;
+mod steps;
+mod watch_file;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+
+use self::world::World;
+
+/// The queue modes of messages that come while a run of their session is under way.
+pub const MODES: [&str; 5] = ["collect", "followup", "steer", "steer-backlog", "interrupt"];
+/// Kills of one chapter.
+const CHAPTER: usize = 20;
+
+/// What a run does.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The binary.
+    pub program: PathBuf,
+    /// How often it is killed.
+    pub kills: usize,
+    /// From which chance is drawn: chapter `n` has `seed + n`.
+    pub seed: u64,
+    /// The queue modes, which the chapters take in turn.
+    pub modes: Vec<String>,
+    /// Chapters side by side: most of a chapter is waiting.
+    pub jobs: usize,
+    /// Whether each chapter is told of on standard output.
+    pub is_told: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Kills.
+    pub kills: usize,
+    /// Messages of people that the platform brought.
+    pub from_people: usize,
+    /// Messages of clients that were acknowledged.
+    pub from_clients: usize,
+    /// Messages by what became of them.
+    pub dispositions: BTreeMap<String, usize>,
+    /// Messages that a reader saw more than once. Each is flagged.
+    pub seen_twice: usize,
+    /// Messages that may have been seen more than once, by their traces.
+    pub flagged: usize,
+    /// Kills by the step at which they were made.
+    pub steps: BTreeMap<&'static str, usize>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.kills += other.kills;
+        self.from_people += other.from_people;
+        self.from_clients += other.from_clients;
+        self.seen_twice += other.seen_twice;
+        self.flagged += other.flagged;
+        for (name, count) in other.dispositions {
+            *self.dispositions.entry(name).or_default() += count;
+        }
+        for (name, count) in other.steps {
+            *self.steps.entry(name).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kills, from_people, from_clients, seen_twice, flagged, .. } = self;
+        writeln!(f, "kills {kills}, messages of people {from_people}, of clients {from_clients}")?;
+        writeln!(f, "lost 0, seen twice {seen_twice}, flagged uncertain {flagged}")?;
+        for (name, count) in &self.dispositions {
+            writeln!(f, "  {name:<40}{count:>8}")?;
+        }
+        writeln!(f, "kills by step:")?;
+        for (name, count) in &self.steps {
+            writeln!(f, "  {name:<40}{count:>8}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Does it. The caller's runtime needs two threads at least.
+    ///
+    /// # Errors
+    /// At the first message that was lost, doubled or not explained; the text says how to repeat it.
+    pub async fn run(&self) -> Result<Tally> {
+        if self.modes.is_empty() {
+            bail!("no queue mode is named");
+        }
+        let chapters = self.kills.div_ceil(CHAPTER);
+        let numbered = self.modes.iter().cycle().zip(0..chapters);
+        let chapters = numbered.map(|(mode, at)| async move {
+            let seed = self.seed.wrapping_add(at as u64);
+            let kills = CHAPTER.min(self.kills - at * CHAPTER);
+            let chapter = chapter(self, mode, seed, kills).await.with_context(|| {
+                format!(
+                    "to repeat this chapter: cargo xtask torture --kills {kills} --seed {seed} --modes {mode}"
+                )
+            })?;
+            anyhow::Ok((mode, seed, chapter))
+        });
+        let began = Instant::now();
+        let mut ended = stream::iter(chapters).buffer_unordered(self.jobs.max(1));
+        let mut tally = Tally::default();
+        while let Some((mode, seed, chapter)) = ended.try_next().await? {
+            tally.add(chapter);
+            if self.is_told {
+                let (seconds, kills) = (began.elapsed().as_secs(), tally.kills);
+                let messages = tally.from_people + tally.from_clients;
+                println!("{seconds:>6} s  {kills:>5} kills  {messages:>6} messages  {mode}, seed {seed}");
+            }
+        }
+        Ok(tally)
+    }
+}
+
+async fn chapter(plan: &Plan, mode: &str, seed: u64, kills: usize) -> Result<Tally> {
+    let mut chance = StdRng::seed_from_u64(seed);
+    let mut world = World::start(plan, mode, seed).await?;
+    let mut tally = Tally { kills, ..Tally::default() };
+    for kill in 0..kills {
+        // Every step in turn, then by chance: a short chapter of another seed begins with another one.
+        let at = usize::try_from(seed).unwrap_or_default().wrapping_mul(CHAPTER).wrapping_add(kill);
+        let step = steps::STEPS[at % steps::STEPS.len()];
+        let name = world.live_and_die(step, &mut chance).await?;
+        *tally.steps.entry(name).or_default() += 1;
+    }
+    world.settle(&mut tally).await?;
+    Ok(tally)
+}
+
+/// How long an answer may take when nothing fails any more: a delivery that failed twice waits for 25 seconds, one that failed three times
+/// for two minutes.
+const PATIENCE: Duration = Duration::from_secs(150);

@@ -1,0 +1,339 @@
+//! What must be true at the end of a chapter.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::client::{self, Client};
+use super::people::{People, Said, Words};
+use super::world::answers_in;
+use super::{PATIENCE, Tally, model};
+use crate::telegram::{Moment, TelegramServer};
+use crate::{GatewayUnderTest, WsClient};
+
+/// Between two looks at a message that is not done.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Lines of the log that a failure shows.
+const LINES: usize = 60;
+
+/// How a message ended, by its trace.
+struct End {
+    disposition: String,
+    is_answered: bool,
+    /// Whether it came to an agent, so that it stands in a transcript.
+    is_run: bool,
+    /// Whether its reader may have seen the answer twice.
+    is_flagged: bool,
+    /// Whether the platform did not take its answer, and the trace says so.
+    is_undelivered: bool,
+    trace: Value,
+}
+
+/// What transcripts and readers have of a message.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    asked: usize,
+    answered: usize,
+    shown: usize,
+}
+
+pub(super) async fn all(
+    gateway: &mut GatewayUnderTest,
+    server: &TelegramServer,
+    people: &People,
+    clients: &[Client],
+    tally: &mut Tally,
+) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let pushed = people.said.len();
+    let confirmed = tokio::time::timeout(PATIENCE, server.counted(Moment::Confirmed, pushed)).await;
+    ensure!(
+        confirmed.is_ok(),
+        "updates are never fetched: {:?}\n{}",
+        server.unconfirmed(),
+        log_of(gateway, &[])
+    );
+    let mut socket = gateway.client().await?;
+    let mut ends = BTreeMap::new();
+    for said in &people.said {
+        ends.insert(said.run.clone(), of_person(gateway, &mut socket, said, until).await?);
+    }
+    for run in clients.iter().flat_map(|client| &client.accepted) {
+        ends.insert(run.clone(), of_client(gateway, &mut socket, run, until).await?);
+    }
+    each_event_has_one_fate(&mut socket, pushed).await?;
+    drop(socket);
+    gateway.terminate().await?;
+    ensure!(!gateway.log().contains("damaged"), "a kill damages nothing:\n{}", log_of(gateway, &["damaged"]));
+
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let told = transcripts(&gateway.state_dir().join("agents/main/sessions"))?;
+    for entry in told.values().flatten() {
+        match entry {
+            Entry::Asked(run) => found.entry(run.clone()).or_default().asked += 1,
+            Entry::Answered(run) => found.entry(run.clone()).or_default().answered += 1,
+        }
+    }
+    for run in server.made().iter().flat_map(answers_in) {
+        found.entry(run).or_default().shown += 1;
+    }
+    flag_answered_together(&server.made(), &mut ends);
+    for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
+        judge(gateway, &said.run, &ends, &found, true, tally)?;
+    }
+    for run in clients.iter().flat_map(|client| &client.accepted) {
+        judge(gateway, run, &ends, &found, false, tally)?;
+    }
+    in_order(people, &told)?;
+    tally.from_people += pushed;
+    tally.from_clients += clients.iter().map(|client| client.accepted.len()).sum::<usize>();
+    for end in ends.into_values() {
+        *tally.dispositions.entry(end.disposition).or_default() += 1;
+    }
+    Ok(())
+}
+
+/// An answer that may have been seen twice answers all it names: also what was stopped, and taken up by the run behind it.
+fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
+    for runs in made.iter().map(answers_in) {
+        let is_flagged = runs.iter().any(|run| ends.get(run).is_some_and(|end| end.is_flagged));
+        for run in runs.iter().filter(|_| is_flagged) {
+            if let Some(end) = ends.get_mut(run) {
+                end.is_flagged = true;
+            }
+        }
+    }
+}
+
+/// One message: asked once, answered as often as its end says, shown once.
+fn judge(
+    gateway: &GatewayUnderTest,
+    run: &str,
+    ends: &BTreeMap<String, End>,
+    found: &BTreeMap<String, Found>,
+    is_shown: bool,
+    tally: &mut Tally,
+) -> Result<()> {
+    let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
+    let found = found.get(run).copied().unwrap_or_default();
+    let Found { asked, answered, shown } = found;
+    let is_asked = asked == usize::from(end.is_run);
+    let is_answered = if end.is_answered { answered == 1 } else { answered <= 1 };
+    let most = if end.is_flagged { usize::MAX } else { 1 };
+    let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
+    let is_shown = if is_shown { (least..=most).contains(&shown) } else { shown == 0 };
+    tally.flagged += usize::from(end.is_flagged);
+    tally.seen_twice += usize::from(shown > 1);
+    if is_asked && is_answered && is_shown {
+        return Ok(());
+    }
+    bail!(
+        "{run}: {}, flagged {}, but {found:?}\nits trace: {:#}\nthe log:\n{}",
+        end.disposition,
+        end.is_flagged,
+        end.trace,
+        log_of(gateway, &names(&end.trace, run))
+    );
+}
+
+/// The number of the message and the ids under which the log has it.
+fn names<'a>(trace: &'a Value, run: &'a str) -> Vec<&'a str> {
+    let ids = ["/runId", "/takenBy", "/run/runId", "/run/takenBy"];
+    ids.iter().filter_map(|id| trace.pointer(id)?.as_str()).chain([run]).collect()
+}
+
+/// The last lines of the log that name one of these; of everything where nothing is named.
+fn log_of(gateway: &GatewayUnderTest, names: &[&str]) -> String {
+    let log = gateway.log();
+    let lines: Vec<&str> =
+        log.lines().filter(|line| names.is_empty() || names.iter().any(|name| line.contains(name))).collect();
+    let mut text = String::new();
+    for line in lines.iter().skip(lines.len().saturating_sub(LINES)) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// Waits until nothing is left to do for a message of a person.
+async fn of_person(
+    gateway: &GatewayUnderTest,
+    socket: &mut WsClient,
+    said: &Said,
+    until: Instant,
+) -> Result<End> {
+    loop {
+        let traced = socket.request("trace", json!({"id": said.message_id})).await?;
+        let events = traced["events"].as_array().context("events")?;
+        let [event] = events.as_slice() else {
+            bail!("{} is {} events: {traced:#}", said.run, events.len());
+        };
+        if let Some(end) = end_of_event(socket, event).await? {
+            return Ok(end);
+        }
+        wait(gateway, &said.run, event, until).await?;
+    }
+}
+
+/// Waits until nothing is left to do for a message of a client.
+async fn of_client(
+    gateway: &GatewayUnderTest,
+    socket: &mut WsClient,
+    run: &str,
+    until: Instant,
+) -> Result<End> {
+    loop {
+        let traced = socket.request("trace", json!({"id": run})).await?;
+        let runs = traced["runs"].as_array().context("runs")?;
+        let [traced] = runs.as_slice() else { bail!("{run} is {} runs: {traced:#}", runs.len()) };
+        if let Some(end) = end_of_run(socket, traced, traced).await? {
+            return Ok(end);
+        }
+        wait(gateway, run, traced, until).await?;
+    }
+}
+
+async fn wait(gateway: &GatewayUnderTest, run: &str, trace: &Value, until: Instant) -> Result<()> {
+    if Instant::now() > until {
+        bail!("{run} never ends: {trace:#}\nthe log:\n{}", log_of(gateway, &names(trace, run)));
+    }
+    tokio::time::sleep(PAUSE).await;
+    Ok(())
+}
+
+async fn end_of_event(socket: &mut WsClient, event: &Value) -> Result<Option<End>> {
+    match event["fate"].as_str().unwrap_or_default() {
+        "waiting" => Ok(None),
+        "run" => end_of_run(socket, &event["run"], event).await,
+        fate @ ("handled" | "dropped") => {
+            let reason = event["reason"].as_str().unwrap_or_default();
+            ensure!(!reason.is_empty(), "a fate without a rule: {event:#}");
+            Ok(Some(End {
+                disposition: format!("{fate}: {reason}"),
+                is_answered: false,
+                is_run: false,
+                is_flagged: false,
+                is_undelivered: false,
+                trace: event.clone(),
+            }))
+        }
+        fate => bail!("no fate of a message that speaks to the agent: {fate}: {event:#}"),
+    }
+}
+
+/// `None` while it is under way or something of its answer is.
+async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result<Option<End>> {
+    let state = run["state"].as_str().unwrap_or_default();
+    if state == "accepted" {
+        return Ok(None);
+    }
+    let mut deliveries = run["deliveries"].as_array().cloned().unwrap_or_default();
+    if let Some(other) = run["takenBy"].as_str() {
+        let traced = socket.request("trace", json!({"id": other})).await?;
+        let runs = traced["runs"].as_array().context("runs")?;
+        ensure!(runs.len() == 1, "{other} took a message: {traced:#}");
+        for run in runs {
+            deliveries.extend(run["deliveries"].as_array().cloned().unwrap_or_default());
+        }
+    }
+    let is = |delivery: &Value, states: &[&str]| states.iter().any(|state| delivery["state"] == *state);
+    if deliveries.iter().any(|delivery| is(delivery, &["pending", "sending", "uncertain"])) {
+        return Ok(None);
+    }
+    let error = run["error"].as_str().unwrap_or_default();
+    let disposition = match (state, run["takenBy"].is_string()) {
+        ("ok", false) => "answered".to_owned(),
+        ("ok", true) => "answered by another run that took it".to_owned(),
+        ("aborted", _) => format!("stopped: {error}"),
+        (state, _) => bail!("a run ends with {state}: {trace:#}"),
+    };
+    Ok(Some(End {
+        disposition,
+        is_answered: state == "ok",
+        is_run: true,
+        is_flagged: deliveries.iter().any(|delivery| delivery["uncertain"] == true),
+        is_undelivered: deliveries.iter().any(|delivery| is(delivery, &["failed"])),
+        trace: trace.clone(),
+    }))
+}
+
+/// The law: what was received is the sum of what became of it.
+async fn each_event_has_one_fate(socket: &mut WsClient, pushed: usize) -> Result<()> {
+    let last = socket.request("trace", json!({})).await?;
+    let tally = last["tally"].as_object().context("tally")?;
+    let sum: u64 = tally.values().filter_map(Value::as_u64).sum();
+    ensure!(sum == pushed as u64, "{pushed} messages were received, and their fates are {tally:?}");
+    ensure!(!tally.contains_key("waiting"), "something waits for ever: {tally:?}");
+    Ok(())
+}
+
+/// What a line of a transcript says.
+enum Entry {
+    Asked(String),
+    Answered(String),
+}
+
+/// All transcripts, archived ones too, in order.
+fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
+    let mut told = BTreeMap::new();
+    for file in std::fs::read_dir(dir)? {
+        let path = file?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if !name.contains(".jsonl") || name.ends_with(".lock") {
+            continue;
+        }
+        let mut entries = Vec::new();
+        for line in std::fs::read_to_string(&path)?.lines() {
+            let entry: Value = serde_json::from_str(line).with_context(|| format!("{name}: {line}"))?;
+            let message = &entry["message"];
+            let text = message["content"].to_string();
+            let is_whole = !matches!(message["stopReason"].as_str(), Some("aborted" | "error"));
+            match message["role"].as_str() {
+                Some("user") => entries.extend(model::asked(&text).into_iter().map(Entry::Asked)),
+                Some("assistant") if is_whole => {
+                    entries.extend(model::answered(&text).into_iter().map(Entry::Answered));
+                }
+                _ => {}
+            }
+        }
+        told.insert(name, entries);
+    }
+    Ok(told)
+}
+
+/// In each transcript stands what one chat or client has said in the order in which it was said.
+fn in_order(people: &People, told: &BTreeMap<String, Vec<Entry>>) -> Result<()> {
+    let chats: BTreeMap<&str, i64> = people.said.iter().map(|said| (said.run.as_str(), said.chat)).collect();
+    for (file, entries) in told {
+        let mut last: BTreeMap<String, usize> = BTreeMap::new();
+        let asked: BTreeSet<&str> = entries.iter().filter_map(Entry::asked).collect();
+        for run in entries.iter().filter_map(Entry::asked) {
+            let speaker = match chats.get(run) {
+                Some(chat) if people.reordered.contains(chat) => continue,
+                Some(chat) => chat.to_string(),
+                None => run.rsplit_once('-').map(|(client, _)| client.to_owned()).unwrap_or_default(),
+            };
+            let number = client::number(run).context("a number")?;
+            let before = last.insert(speaker, number);
+            ensure!(
+                before.is_none_or(|before| before < number),
+                "{run} stands behind {before:?} in {file}: {asked:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+impl Entry {
+    fn asked(&self) -> Option<&str> {
+        match self {
+            Self::Asked(run) => Some(run),
+            Self::Answered(_) => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! People who write to the bot, and what they have said.
+
+use std::collections::BTreeSet;
+
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+
+use crate::telegram::{Fault, TelegramServer, group_message, private_message};
+
+/// People who write in private, in bursts.
+const PEOPLE: i64 = 12;
+const GROUP: i64 = -100;
+/// Telegram takes twenty messages a minute in each.
+const GROUPS: i64 = 8;
+/// The platform's id of the first message.
+const FIRST_ID: usize = 10_000;
+
+/// What somebody said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Words {
+    /// A numbered message.
+    Numbered,
+    /// `/stop`
+    Stop,
+    /// `/new`
+    New,
+}
+
+/// A message that the platform brought.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) chat: i64,
+    pub(super) words: Words,
+    /// Platform's id of the message.
+    pub(super) message_id: String,
+    /// Its number in its words.
+    pub(super) run: String,
+}
+
+/// Everybody who writes to the bot.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    pub(super) said: Vec<Said>,
+    /// Chats whose messages the platform brought in another order.
+    pub(super) reordered: BTreeSet<i64>,
+    /// What was brought lately, to be brought again.
+    lately: Vec<Value>,
+}
+
+impl People {
+    /// Some people say something; now and then the platform brings it twice, or in another order.
+    pub(super) fn write(&mut self, server: &TelegramServer, chance: &mut StdRng) {
+        let count = chance.random_range(1..=4);
+        let burst = chance.random_bool(0.5).then(|| chance.random_range(1..=PEOPLE));
+        let mut updates: Vec<Value> = (0..count).map(|_| self.message(burst, chance)).collect();
+        if chance.random_bool(0.15) {
+            let chat = chance.random_range(1..=PEOPLE);
+            let words = if chance.random_bool(0.7) { Words::Stop } else { Words::New };
+            updates.push(self.say(chat, words));
+        }
+        for update in &updates {
+            let mut brought = update.clone();
+            brought["update_id"] = json!(server.push(update.clone()));
+            if chance.random_bool(0.1) {
+                // At once, before those that were said before it.
+                server.push_again(brought.clone());
+                self.reordered.extend(brought["message"]["chat"]["id"].as_i64());
+            }
+            self.lately.push(brought);
+        }
+        if chance.random_bool(0.2) {
+            // An old one comes once more.
+            let again = self.lately[chance.random_range(0..self.lately.len())].clone();
+            // It may not have been fetched before, and comes before those it was said behind.
+            self.reordered.extend(again["message"]["chat"]["id"].as_i64());
+            server.push_again(again);
+        }
+        let forget = self.lately.len().saturating_sub(100);
+        self.lately.drain(..forget);
+    }
+
+    fn message(&mut self, burst: Option<i64>, chance: &mut StdRng) -> Value {
+        let chat = match burst {
+            Some(chat) => chat,
+            None if chance.random_bool(0.15) => GROUP - chance.random_range(0..GROUPS),
+            None => chance.random_range(1..=PEOPLE),
+        };
+        self.say(chat, Words::Numbered)
+    }
+
+    fn say(&mut self, chat: i64, words: Words) -> Value {
+        let number = self.said.len();
+        let run = format!("run-{number}");
+        let text = match words {
+            Words::Numbered => format!("please answer {run} now"),
+            Words::Stop => "/stop".to_owned(),
+            Words::New => "/new".to_owned(),
+        };
+        let mut update = if chat < 0 { group_message(chat, 9, &text) } else { private_message(chat, &text) };
+        let message_id = FIRST_ID + number;
+        update["message"]["message_id"] = json!(message_id);
+        self.said.push(Said { chat, words, message_id: message_id.to_string(), run });
+        update
+    }
+}
+
+/// The platform fails now and then.
+pub(super) fn fail(server: &TelegramServer, chance: &mut StdRng) {
+    let fault = match chance.random_range(0..24) {
+        0 => Fault::Drop,
+        1 => Fault::DoneAndDropped,
+        2 => Fault::CutOff,
+        3 => Fault::Slower(1),
+        4 => Fault::Refuse(500, "Internal Server Error"),
+        _ => return,
+    };
+    let method = match chance.random_range(0..5) {
+        0 => "getUpdates",
+        1 => "sendChatAction",
+        _ => "sendMessage",
+    };
+    server.fail(method, fault);
+}

@@ -1,0 +1,161 @@
+//! A gateway with everything around it, and its lives.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::client::{Client, Seen};
+use super::model::{self, Asked};
+use super::people::{self, People};
+use super::steps::Step;
+use super::{Plan, Tally, check};
+use crate::model_server::ModelServer;
+use crate::telegram::{Moment, TelegramServer};
+use crate::{GatewaySetup, GatewayUnderTest};
+
+const CLIENTS: usize = 3;
+/// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
+const TRIES: usize = 2;
+
+pub(super) struct World {
+    pub(super) gateway: GatewayUnderTest,
+    pub(super) server: TelegramServer,
+    pub(super) people: People,
+    pub(super) clients: Vec<Client>,
+    _model: ModelServer,
+    asked: watch::Receiver<Asked>,
+    seen: watch::Receiver<Seen>,
+}
+
+/// What was counted before a round.
+pub(super) struct Counts {
+    pub(super) brought: usize,
+    pub(super) confirmed: usize,
+    pub(super) typing: usize,
+    pub(super) sending: usize,
+    pub(super) sent: usize,
+    pub(super) asked: Asked,
+    pub(super) seen: Seen,
+}
+
+impl World {
+    pub(super) async fn start(plan: &Plan, mode: &str, seed: u64) -> Result<Self> {
+        let server = TelegramServer::start().await;
+        let (model, asked) = model::start().await;
+        // In every other chapter what is typed at once is one message.
+        let gathered = if seed.is_multiple_of(2) { 0 } else { 80 };
+        let telegram = json!({
+            "botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"],
+            "groupPolicy": "open", "groups": {"*": {"requireMention": false}},
+        });
+        let config = json!({
+            "channels": {"telegram": telegram},
+            "session": {"dmScope": "per-peer"},
+            "messages": {"queue": {"mode": mode, "debounceMs": 50}, "inbound": {"debounceMs": gathered}},
+        });
+        let setup = GatewaySetup::new(&plan.program).fake_model(&model.v1()).config(config);
+        let gateway = setup.start().await?;
+        let (told, seen) = watch::channel(Seen::default());
+        let clients = (0..CLIENTS).map(|name| {
+            let seed = seed.wrapping_mul(31).wrapping_add(u64::try_from(name).unwrap_or_default());
+            Client::new(name, seed, told.clone())
+        });
+        let clients = clients.collect();
+        Ok(Self { gateway, server, people: People::default(), clients, _model: model, asked, seen })
+    }
+
+    /// One life of the gateway, until it is killed at a step. Gives the name of the step.
+    pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<&'static str> {
+        self.spare().await;
+        let before = self.counts();
+        let mut lives = JoinSet::new();
+        for client in self.clients.drain(..) {
+            lives.spawn(client.live(self.gateway.port()));
+        }
+        people::fail(&self.server, chance);
+        self.people.write(&self.server, chance);
+        let name = step.reached(self, &before, chance).await;
+        self.gateway.kill().await?;
+        while let Some(client) = lives.join_next().await {
+            self.clients.push(client??);
+        }
+        self.clients.sort_by_key(Client::name);
+        if step == Step::Starting {
+            self.gateway.launch()?;
+            tokio::time::sleep(Duration::from_micros(chance.random_range(0..250_000))).await;
+            self.gateway.kill().await?;
+        }
+        self.gateway.start().await.context("the gateway does not start after a kill")?;
+        Ok(name)
+    }
+
+    /// Waits for answers that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
+    async fn spare(&self) {
+        let mut tried: Vec<String> = self.server.calls("sendMessage").iter().flat_map(answers).collect();
+        let seen: BTreeSet<String> = self.server.made().iter().flat_map(answers_in).collect();
+        tried.retain(|run| !seen.contains(run));
+        tried.sort();
+        let often = tried.chunk_by(|one, other| one == other).filter(|same| same.len() >= TRIES);
+        let often: Vec<&String> = often.filter_map(<[String]>::first).collect();
+        if often.is_empty() {
+            return;
+        }
+        self.server.heal();
+        let are_seen = self.server.sees(|made| {
+            let seen: BTreeSet<String> = made.iter().flat_map(answers_in).collect();
+            often.iter().all(|run| seen.contains(*run))
+        });
+        // What does not come is found at the end.
+        let _ = tokio::time::timeout(Duration::from_secs(30), are_seen).await;
+    }
+
+    fn counts(&self) -> Counts {
+        let server = &self.server;
+        Counts {
+            brought: server.count(Moment::Brought),
+            confirmed: server.count(Moment::Confirmed),
+            typing: server.count(Moment::Called("sendChatAction")),
+            sending: server.count(Moment::Called("sendMessage")),
+            sent: server.count(Moment::Answered("sendMessage")),
+            asked: *self.asked.borrow(),
+            seen: *self.seen.borrow(),
+        }
+    }
+
+    pub(super) async fn was_asked(&self, is_there: impl FnMut(&Asked) -> bool) {
+        // The model lives as long as the world.
+        let _ = self.asked.clone().wait_for(is_there).await;
+    }
+
+    pub(super) async fn was_seen(&self, is_there: impl FnMut(&Seen) -> bool) {
+        let _ = self.seen.clone().wait_for(is_there).await;
+    }
+
+    /// Lets everything come to its end, and checks it.
+    pub(super) async fn settle(self, tally: &mut Tally) -> Result<()> {
+        self.server.heal();
+        let home = self.gateway.home().to_owned();
+        let World { mut gateway, server, people, clients, _model: model, .. } = self;
+        let checked = check::all(&mut gateway, &server, &people, &clients, tally).await;
+        drop(model);
+        if checked.is_err() {
+            gateway.keep();
+        }
+        checked.with_context(|| format!("what it left is kept in {}", home.display()))
+    }
+}
+
+fn answers(call: &crate::telegram::Call) -> Vec<String> {
+    answers_in(&call.params)
+}
+
+/// The numbers that a message of the bot answers.
+pub(super) fn answers_in(message: &serde_json::Value) -> Vec<String> {
+    model::answered(message["text"].as_str().unwrap_or_default())
+}
