@@ -263,8 +263,10 @@ fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> R
     let name = wanted.as_str().map(|name| name.trim_start_matches('@'));
     let is_it = |chat: &&Value| {
         chat["id"] == *wanted
-            || name
-                .is_some_and(|name| chat["username"].as_str() == Some(name) || chat["id"].to_string() == name)
+            || name.is_some_and(|name| {
+                chat["username"].as_str() == Some(name)
+                    || chat["id"].as_i64().is_some_and(|id| id.to_string() == name)
+            })
     };
     match state.chats.iter().find(is_it) {
         Some(chat) => result(&show(chat)),
