@@ -157,7 +157,8 @@ async fn call_model(
         kept: params.kept.clone(),
     };
     emit(&params.events, RunEvent::Asking).await;
-    let answered = answer::stream(candidate, request, stop, &params.events, now_ms()).await;
+    let told = answer::Told { events: &params.events, reasoning: params.reasoning };
+    let answered = answer::stream(candidate, request, stop, told, now_ms()).await;
     match &answered.failure {
         Some(failure) if failure.kind == FailureKind::ContextOverflow => {
             turn.measured(room::sizes(params, candidate));

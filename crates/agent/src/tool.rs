@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+use crate::tool_event::summary;
 
 /// What comes of a call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
@@ -54,6 +55,8 @@ pub struct ToolFacts {
     pub prompt_position: u8,
     /// The arguments that label a call for people; the first that is given counts.
     pub label_arguments: &'static [&'static str],
+    /// What stands before a call that people are shown.
+    pub emoji: &'static str,
     /// Whether only the owner may use it.
     pub owner_only: bool,
     /// Whether sub-agents may use it.
@@ -84,6 +87,7 @@ impl ToolFacts {
             summary: "",
             prompt_position: u8::MAX,
             label_arguments: &[],
+            emoji: "🧩",
             owner_only: false,
             for_subagents: true,
             repeatable: false,
@@ -125,6 +129,21 @@ impl Catalogue {
         let known = self.0.iter().find(|facts| facts.aliases.contains(&name.as_str()));
         known.map_or(name, |facts| facts.name.to_owned())
     }
+
+    /// A call as people are shown it: `🛠️ Exec: ⟨what⟩` (spec `streaming.md` §7).
+    pub fn headline(&self, name: &str, args: &Value) -> String {
+        let name = self.canonical_name(name);
+        let facts = self.0.iter().find(|facts| facts.name == name).copied();
+        let facts = facts.unwrap_or_else(|| ToolFacts::named(""));
+        let label = facts.label(args).map(|label| code(&label));
+        format!("{} {}", facts.emoji, summary(&name, label.as_deref()))
+    }
+}
+
+/// A label as code on one line, where it can be written so.
+fn code(label: &str) -> String {
+    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+    if label.contains('`') { label } else { format!("`{label}`") }
 }
 
 /// What a call is told besides its arguments.

@@ -49,7 +49,7 @@ impl Toolbox {
     }
 
     /// What is known of all tools, offered or not.
-    pub(crate) fn catalogue(&self) -> &'static Catalogue {
+    pub fn catalogue(&self) -> &'static Catalogue {
         self.catalogue
     }
 

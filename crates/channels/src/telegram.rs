@@ -6,15 +6,19 @@
 
 mod account;
 mod actions;
+mod addresses;
 mod api_root;
 mod attachment;
+mod audit;
 mod client;
 mod credentials;
+mod directory;
 mod draft;
 mod entities;
 mod failure;
 mod fetch;
 pub mod html;
+mod keyboards;
 mod menu;
 mod message;
 mod offset;

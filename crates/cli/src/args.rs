@@ -15,7 +15,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
 pub(crate) use channels::{
-    AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand, TraceArgs,
+    AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs,
+    PairingCommand, ResolveArgs, TraceArgs,
 };
 pub(crate) use hooks::{HooksArgs, HooksCommand};
 pub(crate) use message::MessageArgs;

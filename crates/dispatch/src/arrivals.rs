@@ -8,6 +8,7 @@ mod desk;
 mod desks;
 mod gate;
 mod handover;
+mod moved;
 mod press;
 mod record;
 mod trace;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use openclaw_channels::InboundSink;
 
+pub use moved::{FollowGroup, MovedGroup};
 pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
 pub use record::{ArrivalRecord, Fate};
 

@@ -8,6 +8,7 @@
 //!
 //! This crate does not know how a model or a chat platform is called.
 
+mod ack_reaction;
 pub mod api;
 pub mod arrivals;
 mod backlog;
@@ -50,8 +51,8 @@ pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
 pub use hooks::Ended;
 pub use intake::Receipt;
-pub use journal::JournalError;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
+pub use journal::{AccountCounts, JournalError};
 pub use messages::{MessageError, MessageRequest};
 pub use runner::Announcement;
 pub use setup::{Deps, Settings};

@@ -91,16 +91,20 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
 
 /// Does one.
 pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value, ActionError> {
-    if action == ACKNOWLEDGE {
-        return react(bot, params).await;
+    if !matches!(action, ACKNOWLEDGE | REPLACE) {
+        permit(&bot.settings, action)?;
     }
-    if action == REPLACE {
-        return edit(bot, params).await;
-    }
-    permit(&bot.settings, action)?;
     match action {
-        "react" => react(bot, params).await,
-        "edit" => edit(bot, params).await,
+        ACKNOWLEDGE if params.flag("remove") && bot.has_reacted(params) => {
+            Ok(json!({"ok": true, "replaced": true}))
+        }
+        ACKNOWLEDGE => react(bot, params).await,
+        "react" => {
+            let done = react(bot, params).await?;
+            bot.note_reaction(params);
+            Ok(done)
+        }
+        "edit" | REPLACE => edit(bot, params).await,
         "delete" => delete(bot, params).await,
         "pin" => pin(bot, params).await,
         "unpin" => unpin(bot, params).await,
@@ -153,10 +157,14 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let text = text.ok_or_else(|| invalid("message is required"))?;
     let words = super::parts::words(text, &bot.settings);
     let mut call = json!({"chat_id": place.chat, "message_id": message, "text": words.plain});
-    if let Some(buttons) = params.get("buttons").filter(|buttons| !buttons.is_null()) {
-        // None of them takes the keyboard away.
-        let keyboard = keyboard(&read_buttons(buttons)).unwrap_or_else(|| json!({"inline_keyboard": []}));
-        set(&mut call, "reply_markup", keyboard);
+    // Telegram takes away the keyboard that an edit does not name, so the one that is there is named again.
+    let asked = params.get("buttons").filter(|buttons| !buttons.is_null());
+    let wanted = match asked {
+        Some(buttons) => keyboard(&read_buttons(buttons)),
+        None => bot.keyboards.of(&place.id, &message.to_string()).await,
+    };
+    if asked.is_some() || wanted.is_some() {
+        set(&mut call, "reply_markup", wanted.clone().unwrap_or_else(|| json!({"inline_keyboard": []})));
     }
     if !bot.settings.shows_link_previews() {
         set(&mut call, "link_preview_options", json!({"is_disabled": true}));
@@ -173,7 +181,12 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     }
     match done {
         Err(error) if error.refusal() != Some(Refusal::NotModified) => Err(place.failed(bot, error)),
-        Ok(_) | Err(_) => Ok(json!({"ok": true, "messageId": message.to_string(), "chatId": place.id})),
+        Ok(_) | Err(_) => {
+            if asked.is_some() {
+                bot.keyboards.put(&place.id, &message.to_string(), wanted).await;
+            }
+            Ok(json!({"ok": true, "messageId": message.to_string(), "chatId": place.id}))
+        }
     }
 }
 

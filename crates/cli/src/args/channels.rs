@@ -59,10 +59,78 @@ pub(crate) enum ChannelsCommand {
         #[command(flatten)]
         target: TargetArgs,
     },
+    /// Log in to an account, where the platform has that
+    Login {
+        /// Platform
+        #[arg(long, value_name = "channel", default_value = "whatsapp")]
+        channel: String,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        /// Say more
+        #[arg(long)]
+        verbose: bool,
+    },
+    /// What the platforms can do, as they say themselves
+    Capabilities(CapabilitiesArgs),
+    /// What the gateway's log says of platforms
+    Logs {
+        /// Platform, or all
+        #[arg(long, value_name = "name", default_value = "all")]
+        channel: String,
+        /// Lines at most
+        #[arg(long, value_name = "n", default_value = "200")]
+        lines: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look up names of people and groups
+    Resolve(ResolveArgs),
     /// Start an account, or start it anew
     Start(AccountArgs),
     /// Stop an account until it is started again
     Stop(AccountArgs),
+}
+
+/// `channels capabilities`.
+#[derive(Debug, Args)]
+pub(crate) struct CapabilitiesArgs {
+    /// Platform; all that are configured where absent
+    #[arg(long, value_name = "name")]
+    pub(crate) channel: Option<String>,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// A conversation to be looked up
+    #[arg(long, value_name = "dest")]
+    pub(crate) target: Option<String>,
+    /// Milliseconds the platforms may take
+    #[arg(long, value_name = "ms", default_value = "10000")]
+    pub(crate) timeout: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `channels resolve`.
+#[derive(Debug, Args)]
+pub(crate) struct ResolveArgs {
+    /// Names or ids
+    #[arg(required = true)]
+    pub(crate) entries: Vec<String>,
+    /// Platform
+    #[arg(long, value_name = "name")]
+    pub(crate) channel: Option<String>,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// What they are
+    #[arg(long, value_name = "kind", default_value = "auto", value_parser = ["auto", "user", "group"])]
+    pub(crate) kind: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `channels start|stop`.
@@ -79,7 +147,7 @@ pub(crate) struct AccountArgs {
 }
 
 /// `channels add`. The options of platforms that this version does not have are taken and refused by name.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub(crate) struct ChannelsAddArgs {
     /// Platform
     #[arg(long, value_name = "name")]

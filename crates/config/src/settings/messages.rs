@@ -95,6 +95,17 @@ impl QueueMode {
             _ => Err(UnknownQueueMode(text.to_owned())),
         }
     }
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Collect => "collect",
+            Self::Followup => "followup",
+            Self::Steer => "steer",
+            Self::SteerBacklog => "steer-backlog",
+            Self::Interrupt => "interrupt",
+        }
+    }
 }
 
 impl TryFrom<String> for QueueMode {

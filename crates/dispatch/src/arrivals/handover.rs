@@ -112,6 +112,7 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
             return Some(Fate::handled("empty"));
         };
         let key = said.last()?.route.session_key.clone();
+        let origin = request.origin.clone();
         let received = request.origin.as_ref();
         let received =
             received.and_then(|origin| dispatch.runner().received_from(&key, origin, &request.text));
@@ -119,6 +120,9 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
         match accepting.outcome().await {
             // The run may begin.
             Ok(receipt) => {
+                if let (Some(origin), Accepted::New { .. }) = (&origin, &receipt.accepted) {
+                    dispatch.runner().acknowledge(origin);
+                }
                 if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
                     received.tell(*accepted_at);
                 }
@@ -239,6 +243,9 @@ async fn composed(
         may_command: last.standing.commands == Authority::Granted,
         is_owner: last.standing.is_owner,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
+        ack: last.ack.clone(),
+        skills: last.group.as_ref().and_then(|group| group.skills.clone()),
+        is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,
         frame: composed.frame,
     };

@@ -67,5 +67,6 @@ fn unnumbered(key: &SessionKey) -> Row {
         abort: None,
         answered: None,
         recovered: false,
+        gathering: None,
     }
 }

@@ -47,7 +47,7 @@ async fn card(context: &Context<'_>) -> StatusCard {
         quota: quota(context, &model).await,
         runtime: "direct".to_owned(),
         thinking: thinking.as_str().to_owned(),
-        verbose: Some(verbose_name(verbose(entry, settings)).to_owned()),
+        verbose: Some(verbose_name(verbose(None, entry, settings)).to_owned()),
         reasoning: entry.reasoning_level.map(|level| level.as_str().to_owned()),
         elevated: entry.elevated_level.map(|level| level.as_str().to_owned()),
         activation: activation::effective(context).map(str::to_owned),

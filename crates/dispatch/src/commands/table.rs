@@ -2,6 +2,7 @@
 
 use openclaw_config::settings::Commands;
 
+use super::directives::{Directive, Wish, settle};
 use super::line::skip_colon;
 use super::response::{Response, Showing};
 use super::{Answering, COMMANDS, CommandError, Context};
@@ -79,8 +80,10 @@ pub(super) enum Does {
     Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
     /// The same, answered with more than words.
     Shows(for<'a> fn(&'a Context<'a>, &'a str) -> Showing<'a>),
-    /// The same, and it may stand among words: [`super::read`] finds it there.
-    Directive(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    /// A setting, or a hint where it stands among words: [`super::directives`].
+    Directive(Directive),
+    /// The same, but all that is done so far is to take it out.
+    Later(Directive),
     /// It begins a new conversation, as `session.resetTriggers` has it.
     Resets,
     /// It stops the session's runs, at once.
@@ -140,7 +143,7 @@ impl Command {
 
     /// Whether there is something behind it.
     pub(super) fn is_there(&self) -> bool {
-        !matches!(self.does, Does::Missing)
+        !matches!(self.does, Does::Missing | Does::Later(_))
     }
 
     /// Whether it is shown in lists and menus.
@@ -175,6 +178,11 @@ pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
     is_command(&alias) || triggers.iter().any(is_trigger)
 }
 
+/// Whether the command of a row's name is in the menus of platforms.
+pub(super) fn is_native(name: &str) -> bool {
+    COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
+}
+
 /// Whether `/<name>` is one of these commands.
 pub(super) fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.is_called(name))
@@ -192,7 +200,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
     let is_answered = match command.does {
         Does::Answers(_) | Does::Shows(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
-        Does::Directive(_) | Does::Resets | Does::Stops => false,
+        Does::Directive(_) | Does::Later(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
 }
@@ -217,14 +225,29 @@ pub(super) async fn run(
         return Ok(for_owners(name).into());
     }
     match command.does {
-        Does::Answers(run) | Does::Directive(run) => run(context, arguments).await.map(Response::from),
+        Does::Answers(run) => run(context, arguments).await.map(Response::from),
         Does::Shows(run) => run(context, arguments).await,
+        Does::Directive(_) | Does::Later(_) => {
+            let wish = Wish { name: name.to_owned(), arguments: arguments.to_owned() };
+            settle(context, &[wish]).await.map(Response::from)
+        }
         Does::Resets | Does::Stops | Does::Compacts | Does::Missing => Ok(not_there(name).into()),
     }
 }
 
+/// What the command of a row's name does.
+pub(super) fn does(name: &str) -> Option<Does> {
+    COMMANDS.iter().find(|command| command.name == name).map(|command| command.does)
+}
+
+/// The row that a name calls, where it is there and is answered among words too.
+pub(super) fn shortcut(name: &str) -> Option<&'static str> {
+    let command = COMMANDS.iter().find(|command| command.is_called(name))?;
+    (command.inline && command.is_there()).then_some(command.name)
+}
+
 /// What is said of a command that this gateway does not have.
-fn not_there(name: &str) -> String {
+pub(super) fn not_there(name: &str) -> String {
     format!("⚠️ /{name} is not there yet in this version. /commands lists what there is.")
 }
 
@@ -247,13 +270,6 @@ mod tests {
             ("/help", Some("help")),
             ("/HELP:", Some("help")),
             ("/id", Some("whoami")),
-            ("/think", Some("think")),
-            ("/t high", Some("think")),
-            ("/think: high", Some("think")),
-            ("/thinking high", Some("think")),
-            ("/v on", Some("verbose")),
-            ("/queue steer debounce:2s cap:3", Some("queue")),
-            ("/exec host=node ask=off", Some("exec")),
             ("/compact keep the numbers", Some("compact")),
             ("/dock_slack", Some("dock-slack")),
             ("! ls -l", Some("bash")),
@@ -276,6 +292,7 @@ mod tests {
             ("/models x", Some("models")),
             // Read elsewhere.
             ("/model", None),
+            ("/think high", None),
             ("/new hello", None),
             ("/stop", None),
         ];

@@ -38,6 +38,9 @@ pub(crate) fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         may_command: true,
         is_owner: false,
         was_mentioned: true,
+        ack: None,
+        skills: None,
+        is_named: true,
         command_text: String::new(),
         frame: Frame::default(),
     }

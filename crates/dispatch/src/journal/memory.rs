@@ -11,13 +11,17 @@ use openclaw_channels::{Address, Receipt};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 
-use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use super::{
+    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    Update,
+};
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
-use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished};
+use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished, Waited};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
+use crate::queue::DropRule;
 use crate::request::Request;
 
 /// What the journals of all tests hold, by directory.
@@ -46,6 +50,7 @@ pub(crate) struct Message {
     pub(crate) row: Row<Stored>,
     pub(crate) finished: Option<RunRecord>,
     pub(crate) attempts: Attempts,
+    pub(crate) waited: Waited,
 }
 
 /// A delivery.
@@ -121,7 +126,13 @@ impl State {
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
             let row = Row { recovered: true, ..message.row.without_payload() };
-            Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts)
+            Unfinished::read(
+                row,
+                Some(json.get()),
+                facts.as_deref(),
+                message.attempts,
+                message.waited.clone(),
+            )
         };
         open.filter_map(read).collect()
     }
@@ -143,13 +154,36 @@ impl State {
             }
         }
         let Some(known) = self.message(&row.run_id) else {
-            self.messages.push(Message { row, finished: None, attempts: Attempts::default() });
+            self.messages.push(Message {
+                row,
+                finished: None,
+                attempts: Attempts::default(),
+                waited: Waited::default(),
+            });
             return Insert::New;
         };
         if known.row.payload.digest != row.payload.digest {
             return Insert::Conflict;
         }
         Insert::Known(known.known())
+    }
+
+    /// What became part of a message is dropped with it.
+    fn drop_run(&mut self, numbers: &[i64], rule: DropRule, now: i64) {
+        for (at, arrived) in self.arrivals.iter_mut().enumerate() {
+            if numbers.contains(&number_of(at + 1)) && matches!(arrived.decided, Some((Fate::Run(_), _))) {
+                arrived.decided = Some((Fate::dropped(rule.as_str()), now));
+            }
+        }
+    }
+
+    fn finish(&mut self, record: RunRecord) -> bool {
+        let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
+        let is_open = open.map(|message| {
+            message.finished = Some(RunRecord { report: None, ..record });
+            message.attempts = Attempts::default();
+        });
+        is_open.is_some()
     }
 
     fn arrive(&mut self, events: Vec<NewArrival>) -> Vec<ArrivalInsert> {
@@ -252,13 +286,34 @@ impl State {
                     });
                 is_open && self.deliver_all(replies)
             }
-            Update::Finish(record, replies) => {
-                let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
-                let is_open = open.map(|message| {
-                    message.finished = Some(RunRecord { report: None, ..record });
-                    message.attempts = Attempts::default();
+            Update::Finish(record, replies) => self.finish(record) && self.deliver_all(replies),
+            Update::FinishAll(record, others, replies) => {
+                for run_id in others {
+                    self.finish(RunRecord { run_id, ..record.clone() });
+                }
+                self.finish(record) && self.deliver_all(replies)
+            }
+            Update::Gather { leader, others, answer_to } => {
+                self.each(&others, |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    true
                 });
-                is_open.is_some() && self.deliver_all(replies)
+                self.each(std::slice::from_ref(&leader), |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    waited.answer_to.clone_from(&answer_to);
+                    true
+                })
+            }
+            Update::Cut { run_id, arrivals, dropped, now } => {
+                self.drop_run(&arrivals, DropRule::Summarized, now);
+                self.each(&[run_id], |Message { waited, .. }| {
+                    waited.cut = Some(dropped);
+                    true
+                })
+            }
+            Update::Drop { record, rule, arrivals } => {
+                self.drop_run(&arrivals, rule, record.ended_at);
+                self.finish(record)
             }
             Update::Sending { id, attempts } => {
                 let is_uncertain = self.item(&id).is_some_and(|item| item.state == DeliveryState::Uncertain);
@@ -301,6 +356,18 @@ impl State {
                 let before = self.deliveries.len();
                 self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
                 self.deliveries.len() < before
+            }
+            Update::Reworded { conversation, message_id, text } => {
+                let waits = |arrived: &&mut Arrived| {
+                    matches!(arrived.decided, Some((Fate::Noted, _)))
+                        && arrived.told_in.is_none()
+                        && arrived.new.event.address.target == conversation.target
+                        && arrived.new.event.address.account == conversation.account
+                        && arrived.new.event.address.channel == conversation.channel
+                        && arrived.new.message_id() == Some(&message_id)
+                };
+                let waiting = self.arrivals.iter_mut().filter(waits);
+                waiting.map(|arrived| arrived.new.event.reword(&text)).filter(|done| *done).count() > 0
             }
             Update::Decided { numbers, fate, now } => self.decide(&numbers, &fate, now),
         }
@@ -441,6 +508,38 @@ impl Journal for MemoryJournal {
                 id.is_none() || ids.contains(&id.as_deref())
             };
             Ok(records.filter(is_named).take(most as usize).collect())
+        })
+    }
+
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+        let (at, message_id) = (conversation.clone(), message_id.to_owned());
+        self.work(move |state| {
+            let is_it = |item: &StoredItem| {
+                let to = &item.delivery.address;
+                let ids = item.receipt.iter().flat_map(|receipt| &receipt.message_ids);
+                item.state == DeliveryState::Sent
+                    && (&to.channel, &to.account, &to.target) == (&at.channel, &at.account, &at.target)
+                    && ids.into_iter().any(|id| *id == message_id)
+            };
+            Ok(state.deliveries.iter().any(is_it))
+        })
+    }
+
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts> {
+        let (channel, account) = (channel.to_owned(), account.to_owned());
+        self.work(move |state| {
+            let is_its = |at: &Address| at.channel == channel && at.account == account;
+            let waits = |arrived: &&Arrived| arrived.decided.is_none() && is_its(&arrived.new.event.address);
+            let count = |wanted: fn(DeliveryState) -> bool| {
+                let items = state.deliveries.iter();
+                items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
+            };
+            Ok(AccountCounts {
+                inbox: state.arrivals.iter().filter(waits).count() as u64,
+                pending: count(DeliveryState::is_open),
+                failed: count(|state| state == DeliveryState::Failed),
+                last_sent_at: None,
+            })
         })
     }
 

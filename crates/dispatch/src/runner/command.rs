@@ -192,7 +192,7 @@ impl Runner {
             Intent::Prompt | Intent::Stripped { .. } | Intent::Reworded { .. } => {
                 return Route::Agent(self.model_of_beat(row).await);
             }
-            Intent::Command { .. } | Intent::Ignored | Intent::Tool(_) => {
+            Intent::Command { .. } | Intent::Settings { .. } | Intent::Ignored | Intent::Tool(_) => {
                 return Route::Gateway { refusal: None };
             }
             Intent::PromptFor { hints, .. } => match &hints.model {
@@ -293,6 +293,7 @@ impl Runner {
             key,
             agent,
             entry,
+            origin: row.payload.origin.as_deref(),
             row,
             was_begun: false,
             stop,
@@ -313,6 +314,7 @@ impl Runner {
         if let (Some(Then::Restart), Some(around)) = (answer.then, &self.deps.surroundings) {
             around.restart();
         }
+        self.no_longer_acknowledged(row).await;
         Ok(answer)
     }
 
@@ -320,6 +322,7 @@ impl Runner {
     async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<Response>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
+            Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?.into())),
             Intent::Prompt
             | Intent::PromptFor { .. }
             | Intent::Stripped { .. }

@@ -200,14 +200,27 @@ impl Runner {
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
 
-    /// Where a message is answered. Of a big one that is on disk.
+    /// Where a message is answered.
     async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
+        if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
+            return Some(origin.into());
+        }
+        self.of_request(row, Destination::of).await
+    }
+
+    /// Where a message was said, if on a chat platform.
+    pub(crate) async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+        self.of_request(row, |request| request.origin.clone()).await
+    }
+
+    /// Something of a message's request, which is on disk if it is big.
+    async fn of_request<P: Asked, T>(&self, row: &Row<P>, take: fn(&Request) -> Option<T>) -> Option<T> {
         if let Some(request) = row.payload.request() {
-            return Destination::of(request);
+            return take(request);
         }
         let read = self.shared.journal.payload(&row.run_id).await;
         let read = read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"));
-        Destination::of(&read.ok()?)
+        take(&read.ok()?)
     }
 
     pub(super) fn prefix_context(

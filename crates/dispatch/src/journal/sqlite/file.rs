@@ -112,7 +112,15 @@ CREATE INDEX arrivals_decided ON arrivals (decided_at) WHERE decided_at IS NOT N
 ALTER TABLE outbox ADD COLUMN may_repeat INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fate = 'noted' AND run_id IS NULL;
 ",
+    QUEUED_TOGETHER,
 ];
+
+/// Messages that waited are run together, or are dropped by a full queue.
+const QUEUED_TOGETHER: &str = "
+ALTER TABLE inbox ADD COLUMN collected_by TEXT;
+ALTER TABLE inbox ADD COLUMN cut INTEGER;
+ALTER TABLE inbox ADD COLUMN answer_to TEXT;
+";
 
 /// The tables, by the order in which they came.
 pub(super) const TABLES: [&str; 3] = ["inbox", "outbox", "arrivals"];

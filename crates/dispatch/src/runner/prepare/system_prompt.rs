@@ -67,7 +67,7 @@ impl Runner {
                 false => InlineButtons::Available { channel: current.id.clone() },
             }),
             reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
-            reasoning: reasoning(&session.entry),
+            reasoning: reasoning(None, &session.entry),
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
                 host: self.deps.host.clone(),
