@@ -66,7 +66,7 @@ async fn each_command_of_web_chat_is_answered_without_the_model() {
         assert!(said.starts_with(expect), "{text}: {said}");
     }
     assert!(model.requests().is_empty(), "no model is called");
-    for (n, text) in ["/restart now", "/help me", "/foo", "!important"].into_iter().enumerate() {
+    for (n, text) in ["/restart now", "/foo", "!important"].into_iter().enumerate() {
         assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
     }
     let said = turn(&mut client, "main", "/status", "s").await;
@@ -169,7 +169,7 @@ async fn a_stranger_gets_no_answer_to_a_command_and_a_group_is_activated_by_who_
     server.push(group_message(-100, 9, "/status"));
     server.push(group_message(-100, 9, "/activation always"));
     server.push(group_message(-100, 5, "nobody is spoken to"));
-    let said = told(&server, &mut sent, group_message(-100, 5, "/activation@fake_test_bot always")).await;
+    let said = told(&server, &mut sent, group_message(-100, 5, "/activation always")).await;
     assert_eq!(said, "⚙️ Group activation set to always.", "the stranger's commands were not answered");
     let said = told(&server, &mut sent, group_message(-100, 9, "who is there?")).await;
     assert_eq!(said, "yes", "everybody is heard now");

@@ -388,8 +388,11 @@ impl Context<'_> {
         self.row.payload.origin.as_ref().is_none_or(|origin| origin.is_owner)
     }
 
-    /// Whether buttons are shown where the message was said.
+    /// Whether buttons are shown where the message was said. Answers to commands among words have none.
     fn shows_buttons(&self) -> bool {
+        if !self.row.payload.to_gateway().is_for_gateway_alone() {
+            return false;
+        }
         let Some(origin) = &self.row.payload.origin else { return false };
         let channel = self.runner.deps.platforms.channel(&origin.address.channel);
         channel.is_some_and(|channel| channel.capabilities().buttons)

@@ -163,7 +163,7 @@ impl Request {
     }
 
     fn intent(&self, behind_reset: Option<&str>, settings: &Settings, skills: &[SkillCommand]) -> Intent {
-        if self.kind == Kind::Agent || !self.text.contains('/') {
+        if self.kind == Kind::Agent || !self.text.contains(['/', '!']) {
             return Intent::Prompt;
         }
         let spoken = Spoken {
@@ -228,7 +228,7 @@ impl Request {
     /// The text as commands are read from it: without mentions where it is a command, else as it came.
     fn command_text(&self) -> &str {
         let cleaned = self.origin.as_ref().map(|origin| origin.command_text.trim());
-        cleaned.filter(|text| text.starts_with('/')).unwrap_or(&self.text)
+        cleaned.filter(|text| text.starts_with(['/', '!'])).unwrap_or(&self.text)
     }
 
     /// Whether a person says it: a `chat.send`, or a message of a chat platform.

@@ -91,7 +91,7 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
 
 /// Does one.
 pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value, ActionError> {
-    if ![ACKNOWLEDGE, REPLACE].contains(&action) {
+    if !matches!(action, ACKNOWLEDGE | REPLACE) {
         permit(&bot.settings, action)?;
     }
     match action {
@@ -105,7 +105,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
             bot.note_reaction(params);
             Ok(done)
         }
-        "edit" => edit(bot, params).await,
+        "edit" | REPLACE => edit(bot, params).await,
         "delete" => delete(bot, params).await,
         "pin" => pin(bot, params).await,
         "unpin" => unpin(bot, params).await,

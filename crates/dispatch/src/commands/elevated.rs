@@ -15,7 +15,7 @@ pub(super) const COMMAND: Command = Command::new(
     "Set what commands may do on this machine.",
 )
 .called(&["elev"])
-.taking(Takes::Level, "on|off|ask|full");
+.taking(Takes::Level, "[on|off|ask|full]");
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())

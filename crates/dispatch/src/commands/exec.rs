@@ -13,7 +13,7 @@ pub(super) const COMMAND: Command = Command::new(
     Does::Later(DIRECTIVE),
     "Set where commands run, and what they ask.",
 )
-.taking(Takes::Options, "host=… security=… ask=… node=…");
+.taking(Takes::Options, "[host=…] [security=…] [ask=…] [node=…]");
 
 const HOSTS: &[&str] = &["sandbox", "gateway", "node"];
 const SECURITY: &[&str] = &["deny", "allowlist", "full"];

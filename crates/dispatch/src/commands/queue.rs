@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "queue";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how messages wait during a run.")
-        .taking(Takes::Level, "<mode> [debounce:<time>] [cap:<n>] [drop:<policy>]");
+        .taking(Takes::Level, "[mode] [debounce:<time>] [cap:<n>] [drop:<policy>]");
 
 const MODES: &str = "steer, followup, collect, steer+backlog, interrupt";
 

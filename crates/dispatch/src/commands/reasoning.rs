@@ -10,7 +10,7 @@ pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_me
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
         .called(&["reason"])
-        .taking(Takes::Level, "on|off|stream");
+        .taking(Takes::Level, "[on|off|stream]");
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "reason"], reading, |word| levels::reasoning(word).is_some())

@@ -178,6 +178,11 @@ pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
     is_command(&alias) || triggers.iter().any(is_trigger)
 }
 
+/// Whether the command of a row's name is in the menus of platforms.
+pub(super) fn is_native(name: &str) -> bool {
+    COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
+}
+
 /// Whether `/<name>` is one of these commands.
 pub(super) fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.is_called(name))

@@ -12,7 +12,7 @@ pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_me
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
         .called(ALIASES)
-        .taking(Takes::Level, "<level>");
+        .taking(Takes::Level, "[level]");
 
 const LEVELS: &str = "off, minimal, low, medium, high";
 /// A provider whose models think or don't.

@@ -293,6 +293,7 @@ impl Runner {
             key,
             agent,
             entry,
+            origin: row.payload.origin.as_deref(),
             row,
             was_begun: false,
             stop,
