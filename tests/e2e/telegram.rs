@@ -41,7 +41,7 @@ fn merge(into: &mut Value, more: Value) {
 }
 
 /// What the model was told last.
-fn last_said(request: &Captured) -> String {
+pub(crate) fn last_said(request: &Captured) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "user").cloned().unwrap_or_default();
     match &last["content"] {
@@ -57,7 +57,7 @@ fn words(request: &Captured) -> String {
     words.split('\n').next().unwrap_or_default().to_owned()
 }
 
-fn open() -> Value {
+pub(crate) fn open() -> Value {
     json!({"dmPolicy": "open", "allowFrom": ["*"]})
 }
 

@@ -6,9 +6,11 @@ use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
 use tokio::sync::mpsc;
 
 use crate::event::{RunEvent, TextChange};
-use crate::run::RunModel;
+use crate::payload::Answer;
+use crate::run::{ReasoningVisibility, RunModel};
 use crate::stop::Stop;
 use crate::text::tags::promote_thinking;
+use crate::text::thoughts::Thoughts;
 use crate::text::visible::VisibleText;
 
 /// What a call gave.
@@ -26,24 +28,37 @@ pub(crate) async fn stream(
     candidate: &RunModel<'_>,
     request: ModelRequest,
     stop: &mut Stop,
-    events: &mpsc::Sender<RunEvent>,
+    told: Told<'_>,
     now: i64,
 ) -> Answered {
+    let Told { events, reasoning } = told;
     let mut stream = candidate.model.stream(request, stop.token().clone());
     let mut visible = VisibleText::new(candidate.reasoning_tags);
+    let mut thoughts = (reasoning == ReasoningVisibility::Stream).then(Thoughts::default);
     let mut heard = false;
     loop {
         match stop.guard(stream.next()).await {
             Some(Some(ModelEvent::TextDelta { block, delta })) => {
                 heard = true;
-                show(events, visible.push(block, &delta)).await
+                let change = visible.push(block, &delta);
+                think(events, thoughts.as_mut().and_then(|thoughts| thoughts.text(visible.raw()))).await;
+                show(events, change).await;
             }
-            Some(Some(ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. })) => heard = true,
+            Some(Some(ModelEvent::ThinkingDelta { block, delta })) => {
+                heard = true;
+                think(events, thoughts.as_mut().and_then(|thoughts| thoughts.push(block, &delta))).await;
+            }
+            Some(Some(ModelEvent::ToolCallStart { .. })) => heard = true,
             Some(Some(ModelEvent::Start)) => {}
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
                     show(events, visible.finish(&message.text())).await;
+                    if reasoning == ReasoningVisibility::On
+                        && let Some(thought) = Answer::of(&message).reasoning(candidate.reasoning_tags)
+                    {
+                        let _ = events.send(RunEvent::Thought(thought)).await;
+                    }
                 }
                 return Answered { message, failure, heard };
             }
@@ -62,6 +77,19 @@ pub(crate) async fn stream(
                 return Answered { message, failure, heard };
             }
         }
+    }
+}
+
+/// Who is told of an answer while it arrives, and what of the thinking.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) events: &'a mpsc::Sender<RunEvent>,
+    pub(crate) reasoning: ReasoningVisibility,
+}
+
+async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {
+    if let Some(change) = thought {
+        let _ = events.send(RunEvent::Thinking(change)).await;
     }
 }
 

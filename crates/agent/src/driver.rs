@@ -36,7 +36,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     emit(&params.events, RunEvent::Started { started_at }).await;
     let facts = params.models.iter().map(facts).collect();
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
-    let candidates = Candidates { facts, passed_over: params.passed_over.to_vec() };
+    let repeatable = params.tools.repeatable();
+    let candidates = Candidates { facts, passed_over: params.passed_over.to_vec(), repeatable };
     let mut turn = Turn::new(params.transcript.context(), candidates, params.limits, started_at);
     loop {
         let step = turn.next();
@@ -156,7 +157,8 @@ async fn call_model(
         kept: params.kept.clone(),
     };
     emit(&params.events, RunEvent::Asking).await;
-    let answered = answer::stream(candidate, request, stop, &params.events, now_ms()).await;
+    let told = answer::Told { events: &params.events, reasoning: params.reasoning };
+    let answered = answer::stream(candidate, request, stop, told, now_ms()).await;
     match &answered.failure {
         Some(failure) if failure.kind == FailureKind::ContextOverflow => {
             turn.measured(room::sizes(params, candidate));

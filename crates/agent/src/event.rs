@@ -14,6 +14,11 @@ pub enum RunEvent {
     Asking,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
     Assistant(TextChange),
+    /// What the model thinks grew; only where it is shown while it is thought. Clients do not hear it.
+    Thinking(TextChange),
+    /// All that the model thought before a message, in the words for people; only where it is a message of its own. Clients do
+    /// not hear it.
+    Thought(String),
     /// `tool {phase:"start", name, toolCallId, args}`
     ToolStart {
         /// The tool's name.

@@ -8,6 +8,7 @@ use crate::run::ReasoningVisibility;
 use crate::text::directive;
 use crate::text::silent::is_silent;
 use crate::text::tags::{TagRules, strip};
+use crate::text::thoughts;
 use crate::tool::Catalogue;
 use crate::tool_event::{failed_status, summary};
 
@@ -35,6 +36,16 @@ impl Answer {
             thinking: thinking.join("\n"),
             asked_tools: message.stop_reason != StopReason::Aborted && message.tool_calls().next().is_some(),
         }
+    }
+
+    /// What the model thought, in the words for people.
+    pub(crate) fn reasoning(&self, final_only: bool) -> Option<String> {
+        self.thought(&strip(&self.text, TagRules { final_only, complete: true }).thinking)
+    }
+
+    /// The same, with what stood between tags in the text: the provider's own counts first.
+    fn thought(&self, between_tags: &str) -> Option<String> {
+        thoughts::shown(if self.thinking.is_empty() { between_tags } else { &self.thinking })
     }
 }
 
@@ -111,9 +122,8 @@ impl Replies<'_> {
         let text = if is_silent(&found.text) { String::new() } else { found.text };
         let mut out = Vec::new();
         if self.reasoning == ReasoningVisibility::On {
-            let thinking =
-                if answer.thinking.is_empty() { stripped.thinking.trim() } else { answer.thinking.as_str() };
-            out.extend(reasoning(thinking).map(|text| ReplyPayload { text, ..ReplyPayload::default() }));
+            let thought = answer.thought(&stripped.thinking);
+            out.extend(thought.map(|text| ReplyPayload { text, ..ReplyPayload::default() }));
         }
         if !text.is_empty() || !found.media.is_empty() {
             out.push(ReplyPayload {
@@ -142,19 +152,6 @@ impl Replies<'_> {
 
 fn failure(text: String) -> ReplyPayload {
     ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
-}
-
-/// The reasoning message: every line in italics (spec `streaming.md` §6).
-fn reasoning(thinking: &str) -> Option<String> {
-    let thinking = thinking.trim();
-    if thinking.is_empty() {
-        return None;
-    }
-    let lines: Vec<String> = thinking
-        .lines()
-        .map(|line| if line.trim().is_empty() { String::new() } else { format!("_{}_", line.trim()) })
-        .collect();
-    Some(format!("Reasoning:\n{}", lines.join("\n")))
 }
 
 #[cfg(test)]

@@ -5,4 +5,5 @@ pub mod directive;
 pub mod heartbeat;
 pub mod silent;
 pub mod tags;
+pub mod thoughts;
 pub(crate) mod visible;

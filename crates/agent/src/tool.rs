@@ -3,6 +3,7 @@
 //! The facts of a tool stand once, with the tool. A [`Catalogue`] holds those of every tool by name, also of tools that
 //! this gateway does not have and a config may name all the same.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+use crate::tool_event::summary;
 
 /// What comes of a call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
@@ -22,6 +24,11 @@ pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolErr
 pub trait Tool: Send + Sync {
     /// What is known of it.
     fn facts(&self) -> &ToolFacts;
+
+    /// What the model reads with the schema, where it differs from run to run.
+    fn description(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.facts().description)
+    }
 
     /// JSON Schema of its arguments, made once: each run has tools of its own.
     fn schema(&self) -> ToolSchema;
@@ -48,10 +55,14 @@ pub struct ToolFacts {
     pub prompt_position: u8,
     /// The arguments that label a call for people; the first that is given counts.
     pub label_arguments: &'static [&'static str],
+    /// What stands before a call that people are shown.
+    pub emoji: &'static str,
     /// Whether only the owner may use it.
     pub owner_only: bool,
     /// Whether sub-agents may use it.
     pub for_subagents: bool,
+    /// Whether a second call of the same id has no second effect: one that a crash cut short is made again.
+    pub repeatable: bool,
     /// Where it may run.
     pub reach: Reach,
 }
@@ -76,8 +87,10 @@ impl ToolFacts {
             summary: "",
             prompt_position: u8::MAX,
             label_arguments: &[],
+            emoji: "🧩",
             owner_only: false,
             for_subagents: true,
+            repeatable: false,
             reach: Reach::Confinable,
         }
     }
@@ -116,6 +129,21 @@ impl Catalogue {
         let known = self.0.iter().find(|facts| facts.aliases.contains(&name.as_str()));
         known.map_or(name, |facts| facts.name.to_owned())
     }
+
+    /// A call as people are shown it: `🛠️ Exec: ⟨what⟩` (spec `streaming.md` §7).
+    pub fn headline(&self, name: &str, args: &Value) -> String {
+        let name = self.canonical_name(name);
+        let facts = self.0.iter().find(|facts| facts.name == name).copied();
+        let facts = facts.unwrap_or_else(|| ToolFacts::named(""));
+        let label = facts.label(args).map(|label| code(&label));
+        format!("{} {}", facts.emoji, summary(&name, label.as_deref()))
+    }
+}
+
+/// A label as code on one line, where it can be written so.
+fn code(label: &str) -> String {
+    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+    if label.contains('`') { label } else { format!("`{label}`") }
 }
 
 /// What a call is told besides its arguments.

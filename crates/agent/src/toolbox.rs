@@ -49,8 +49,13 @@ impl Toolbox {
     }
 
     /// What is known of all tools, offered or not.
-    pub(crate) fn catalogue(&self) -> &'static Catalogue {
+    pub fn catalogue(&self) -> &'static Catalogue {
         self.catalogue
+    }
+
+    /// The tools of which a call that a crash cut short is made again.
+    pub(crate) fn repeatable(&self) -> Vec<&'static str> {
+        self.facts().filter(|facts| facts.repeatable).map(|facts| facts.name).collect()
     }
 
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
@@ -59,8 +64,8 @@ impl Toolbox {
 }
 
 fn spec(tool: &dyn Tool) -> ToolSpec {
-    let ToolFacts { name, description, .. } = tool.facts();
-    ToolSpec { name: (*name).to_owned(), description: (*description).to_owned(), parameters: tool.schema() }
+    let (name, description) = (tool.facts().name.to_owned(), tool.description().into_owned());
+    ToolSpec { name, description, parameters: tool.schema() }
 }
 
 impl Default for &Toolbox {

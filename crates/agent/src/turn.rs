@@ -130,13 +130,15 @@ pub(crate) struct Record {
     pub(crate) compaction_failure: Option<String>,
 }
 
-/// Whom a run may call.
+/// What a run may call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
-    /// In order of preference.
+    /// Models, in order of preference.
     pub(crate) facts: Vec<CandidateFacts>,
     /// What is told of models that were left out from the start.
     pub(crate) passed_over: Vec<String>,
+    /// Tools of which a call that a crash cut short is made again.
+    pub(crate) repeatable: Vec<&'static str>,
 }
 
 /// What the driver knows about a candidate that the machine decides by.
@@ -191,6 +193,7 @@ impl Turn {
     pub(crate) fn new(context: &[Arc<Message>], candidates: Candidates, limits: Limits, now: i64) -> Self {
         #[cfg(test)]
         let tape = Tape::new(context, &candidates, limits, now);
+        let repeatable = candidates.repeatable.clone();
         let mut turn = Self {
             phase: Phase::BeforeModel,
             steps: VecDeque::new(),
@@ -205,7 +208,7 @@ impl Turn {
             #[cfg(test)]
             tape,
         };
-        turn.begin(context, now);
+        turn.begin(context, &repeatable, now);
         turn
     }
 

@@ -4,6 +4,7 @@
 //! [`settings`] is what the configuration says, [`pairing`] who was let in by a code, [`rules`] decides, [`mention`] finds the agent's name in
 //! a text.
 
+pub mod group_tools;
 pub mod mention;
 pub mod pairing;
 pub mod rules;
@@ -12,4 +13,4 @@ pub mod settings;
 pub use mention::Mentioned;
 pub use pairing::{PairingRequest, PairingStore, Requested};
 pub use rules::{Admission, Gate, Group as GroupView, Speaker};
-pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules};
+pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};

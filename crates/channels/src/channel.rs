@@ -53,6 +53,9 @@ pub trait Channel: Send + Sync + 'static {
     /// What is wrong with it, and how it is written.
     fn target(&self, written: &str) -> Result<Target, TargetError>;
 
+    /// How a target is written, such as `<chatId>`.
+    fn target_hint(&self) -> &'static str;
+
     /// An entry of an allowlist as it is compared, such as `123` for `tg:123`; `None` for one that can match nobody.
     fn allow_entry(&self, written: &str) -> Option<String>;
 
@@ -69,7 +72,14 @@ pub trait Account: Send + Sync + 'static {
     /// What the platform makes of a second request of the same id.
     fn repeats(&self) -> Repeats;
 
-    /// Sends one part by one request: what is tried again is decided by the caller. The platform's limits of speed are kept to here.
+    /// Whether the platform's limits of speed let a part go out to a conversation now. Asked before each [`Account::send`], and before
+    /// the delivery counts as being sent: one that only waits for its turn was not sent. [`Turn::Now`] takes the place in the line.
+    fn turn(&self, at: &Address) -> Turn {
+        let _ = at;
+        Turn::Now
+    }
+
+    /// Sends one part by one request: what is tried again is decided by the caller.
     fn send<'a>(
         &'a self,
         outgoing: Outgoing<'a>,
@@ -126,8 +136,39 @@ pub trait Account: Send + Sync + 'static {
     /// The actions it can do now, sorted; what is switched off in the configuration is not there.
     fn actions(&self) -> Vec<&'static str>;
 
+    /// Whether agents may do an action here. Asked before something is stored to be sent; [`Account::act`] asks it by itself.
+    ///
+    /// # Errors
+    /// What is switched off, and where it is switched on.
+    fn permits(&self, action: &str) -> Result<(), ActionError> {
+        match self.actions().contains(&action) {
+            true => Ok(()),
+            false => Err(ActionError::Unsupported(action.to_owned())),
+        }
+    }
+
+    /// Whether buttons can be shown below messages.
+    fn has_buttons(&self) -> bool {
+        false
+    }
+
+    /// Whether buttons may be shown in a conversation.
+    ///
+    /// # Errors
+    /// Why not, and where that is changed.
+    fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
+        let _ = at;
+        Err(ActionError::Invalid("this platform has no buttons".to_owned()))
+    }
+
     /// Asks the platform whether the credentials are good, and who we are there.
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;
+
+    /// Looks up who or what a target is, by the platform's directory. `None`: it knows nobody of that name.
+    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+        let _ = target;
+        Box::pin(async { Ok(None) })
+    }
 
     /// Tells the platform which commands it may offer in its menu.
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
@@ -162,6 +203,15 @@ pub trait InboundSink: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotTaken(pub String);
+
+/// When a part may go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Now.
+    Now,
+    /// Not before so long; then it is asked again.
+    After(Duration),
+}
 
 /// Why an account has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,6 +269,17 @@ pub struct Target {
     /// Thread in it.
     pub thread: Option<String>,
     /// What kind of conversation it is, where the id tells.
+    pub kind: Option<ConversationKind>,
+}
+
+/// Somebody, or a conversation, in a platform's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The platform's id.
+    pub id: String,
+    /// Name for people.
+    pub name: Option<String>,
+    /// What kind of conversation it is.
     pub kind: Option<ConversationKind>,
 }
 
@@ -327,6 +388,49 @@ pub struct Probe {
     pub elapsed_ms: u64,
     /// More, by the platform's own names, as `channels.status` shows it.
     pub details: serde_json::Map<String, Value>,
+    /// What was found of the conversations that the configuration names, by the platform's own names.
+    pub audit: Option<Value>,
+    /// What keeps it from working as it is configured.
+    pub issues: Vec<Issue>,
+}
+
+/// What keeps an account from working as it is configured (spec `channels.md` §15).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// What kind of thing it is.
+    pub kind: IssueKind,
+    /// What is wrong, for people.
+    pub message: String,
+    /// What to do.
+    pub fix: Option<String>,
+}
+
+/// Kinds of issues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IssueKind {
+    /// The platform was not asked for a kind of event.
+    Intent,
+    /// A right is missing on the platform.
+    Permissions,
+    /// The configuration can't mean what it says.
+    Config,
+    /// The credentials.
+    Auth,
+    /// It does not work now.
+    Runtime,
+}
+
+impl IssueKind {
+    /// As clients know it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Intent => "intent",
+            Self::Permissions => "permissions",
+            Self::Config => "config",
+            Self::Auth => "auth",
+            Self::Runtime => "runtime",
+        }
+    }
 }
 
 /// A command in the platform's menu.

@@ -24,6 +24,15 @@ pub struct Inbound {
     pub at: i64,
 }
 
+impl Inbound {
+    /// Gives a message other words. `false`: it is none.
+    pub fn reword(&mut self, text: &str) -> bool {
+        let InboundEvent::Message(message) = &mut self.event else { return false };
+        message.text = text.to_owned();
+        true
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]

@@ -20,7 +20,8 @@ pub mod text;
 pub use address::Address;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    Exit, FetchError, Fetched, InboundSink, MenuCommand, NotTaken, Probe, Target, TargetError, Unusable,
+    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
+    TargetError, Turn, Unusable,
 };
 pub use inbound::{
     Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,
@@ -29,4 +30,4 @@ pub use inbound::{
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
 pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
-pub use status::{AccountStatus, StatusReport};
+pub use status::{AccountStatus, Disconnect, StatusReport};

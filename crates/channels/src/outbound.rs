@@ -56,16 +56,25 @@ impl Part {
             Content::Poll { options, multiple, hours, .. } => {
                 Content::Poll { question: other, options, multiple, hours }
             }
-            Content::Media { .. } => self.content,
+            Content::Media { .. } | Content::Sticker { .. } => self.content,
         };
         Self { content, ..self }
+    }
+
+    /// A video plays as an animation.
+    pub fn play_as_gif(&mut self) {
+        if let Content::Media { sent_as, .. } = &mut self.content
+            && *sent_as == MediaKind::Video
+        {
+            *sent_as = MediaKind::Animation;
+        }
     }
 
     /// What people read of it, without formatting; `None` where it has no words.
     pub fn words(&self) -> Option<&str> {
         match &self.content {
             Content::Text(words) | Content::Media { caption: Some(words), .. } => Some(&words.plain),
-            Content::Media { caption: None, .. } => None,
+            Content::Media { caption: None, .. } | Content::Sticker { .. } => None,
             Content::Poll { question, .. } => Some(question),
         }
     }
@@ -104,6 +113,11 @@ pub enum Content {
         /// How long it is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hours: Option<u32>,
+    },
+    /// A sticker that the platform has.
+    Sticker {
+        /// Its id there.
+        id: String,
     },
 }
 

@@ -15,6 +15,12 @@ pub struct AccountStatus {
     pub last_error: Option<String>,
     /// Tries to connect since it last worked.
     pub reconnect_attempts: u32,
+    /// The platform refuses the credentials.
+    pub is_refused: bool,
+    /// How often it was started again by itself.
+    pub restart_count: u32,
+    /// How it was lost last.
+    pub last_disconnect: Option<Disconnect>,
     /// Unix milliseconds.
     pub last_start_at: Option<i64>,
     /// Unix milliseconds.
@@ -25,8 +31,17 @@ pub struct AccountStatus {
     pub last_event_at: Option<i64>,
     /// Unix milliseconds.
     pub last_inbound_at: Option<i64>,
+}
+
+/// How an account was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disconnect {
     /// Unix milliseconds.
-    pub last_outbound_at: Option<i64>,
+    pub at: i64,
+    /// Why, for people.
+    pub error: String,
+    /// Whether the platform refuses the credentials.
+    pub logged_out: bool,
 }
 
 /// Where an account says how it stands. Clones are the same place.

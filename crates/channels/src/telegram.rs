@@ -6,15 +6,19 @@
 
 mod account;
 mod actions;
+mod addresses;
 mod api_root;
 mod attachment;
+mod audit;
 mod client;
 mod credentials;
+mod directory;
 mod draft;
 mod entities;
 mod failure;
 mod fetch;
 pub mod html;
+mod keyboards;
 mod menu;
 mod message;
 mod offset;
@@ -57,10 +61,12 @@ const ID: &str = "telegram";
 const MESSAGE_LIMIT: usize = 4096;
 /// Characters that an answer is cut at unless the settings say otherwise.
 const TEXT_LIMIT: usize = 4000;
+/// Answers of a poll. OpenClaw 2026.2.9 sends none to Telegram.
+const POLL_OPTIONS: usize = 12;
 
 const CAPABILITIES: Capabilities = Capabilities {
     chat_types: &["direct", "group", "channel", "thread"],
-    poll_options: None,
+    poll_options: Some(POLL_OPTIONS),
     reactions: true,
     threads: true,
     media: true,
@@ -100,6 +106,10 @@ impl Channel for Telegram {
 
     fn target(&self, written: &str) -> Result<Target, TargetError> {
         target::read(written)
+    }
+
+    fn target_hint(&self) -> &'static str {
+        target::HINT
     }
 
     fn allow_entry(&self, written: &str) -> Option<String> {

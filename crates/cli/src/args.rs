@@ -4,6 +4,7 @@
 mod agents;
 mod channels;
 mod hooks;
+mod message;
 mod models;
 mod models_auth;
 mod skills;
@@ -14,10 +15,11 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
 pub(crate) use channels::{
-    AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, MessageArgs, MessageCommand,
-    MessageCommonArgs, MessagePollArgs, MessageSendArgs, PairingArgs, PairingCommand, TraceArgs,
+    AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs,
+    PairingCommand, ResolveArgs, TraceArgs,
 };
 pub(crate) use hooks::{HooksArgs, HooksCommand};
+pub(crate) use message::MessageArgs;
 pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
 };

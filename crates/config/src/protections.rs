@@ -263,8 +263,21 @@ fn tool_policy_below(section: &Value, path: &str) -> Option<String> {
         let path = format!("{path}.{key}");
         let is_policy = matches!(key.as_str(), "tools" | "toolsBySender");
         let has_rules = value.as_object().is_some_and(|rules| !rules.is_empty());
+        if is_policy && is_of_group(&path) {
+            return None;
+        }
         if is_policy && has_rules { Some(path) } else { tool_policy_below(value, &path) }
     })
+}
+
+/// `channels.<id>[.accounts.<id>].groups.<id>.tools`, which runs of that group are held to.
+fn is_of_group(path: &str) -> bool {
+    let mut names = path.split('.').skip(2);
+    match names.next() {
+        Some("groups") => names.count() == 2,
+        Some("accounts") => names.nth(1) == Some("groups") && names.count() == 2,
+        Some(_) | None => false,
+    }
 }
 
 /// The shared settings, then those of agents that change them.

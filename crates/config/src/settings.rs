@@ -57,8 +57,8 @@ pub use streaming::{
     ReplyToMode, ReplyToModeByChatType, StreamMode,
 };
 pub use tools::{
-    AgentTools, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
-    ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
+    AgentTools, Broadcast, CrossContext, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, Marker,
+    TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsMessage, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 

@@ -95,12 +95,19 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.timeoutSec",
     "tools.exec.pathPrepend",
     "tools.exec.passEnv",
+    "tools.message",
     "bindings",
+    "commands.text",
     "commands.useAccessGroups",
     "commands.ownerAllowFrom",
     "messages.groupChat",
     "messages.inbound",
+    "messages.ackReaction",
+    "messages.ackReactionScope",
+    "messages.removeAckAfterReply",
+    "messages.queue",
     "messages.responsePrefix",
+    "messages.mediaAllowHosts",
     "session.typingIntervalSeconds",
     "session.typingMode",
     "channels.telegram.enabled",
@@ -116,11 +123,15 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.groups.*.requireMention",
     "channels.telegram.groups.*.groupPolicy",
     "channels.telegram.groups.*.allowFrom",
+    "channels.telegram.groups.*.skills",
     "channels.telegram.groups.*.systemPrompt",
+    "channels.telegram.groups.*.tools",
+    "channels.telegram.groups.*.toolsBySender",
     "channels.telegram.groups.*.topics.*.enabled",
     "channels.telegram.groups.*.topics.*.requireMention",
     "channels.telegram.groups.*.topics.*.groupPolicy",
     "channels.telegram.groups.*.topics.*.allowFrom",
+    "channels.telegram.groups.*.topics.*.skills",
     "channels.telegram.groups.*.topics.*.systemPrompt",
     "channels.telegram.historyLimit",
     "channels.telegram.replyToMode",
@@ -133,6 +144,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.mediaMaxMb",
     "channels.telegram.timeoutSeconds",
     "channels.telegram.retry",
+    "channels.telegram.configWrites",
+    "channels.telegram.network",
     "channels.telegram.proxy",
     "channels.telegram.webhookUrl",
     "channels.telegram.webhookSecret",
@@ -144,6 +157,7 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.reactionNotifications",
     "channels.telegram.reactionLevel",
     "channels.telegram.linkPreview",
+    "channels.telegram.capabilities",
     "channels.telegram.markdown",
     "channels.telegram.responsePrefix",
     "channels.telegram.accounts.*.enabled",
@@ -159,11 +173,15 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.groups.*.requireMention",
     "channels.telegram.accounts.*.groups.*.groupPolicy",
     "channels.telegram.accounts.*.groups.*.allowFrom",
+    "channels.telegram.accounts.*.groups.*.skills",
     "channels.telegram.accounts.*.groups.*.systemPrompt",
+    "channels.telegram.accounts.*.groups.*.tools",
+    "channels.telegram.accounts.*.groups.*.toolsBySender",
     "channels.telegram.accounts.*.groups.*.topics.*.enabled",
     "channels.telegram.accounts.*.groups.*.topics.*.requireMention",
     "channels.telegram.accounts.*.groups.*.topics.*.groupPolicy",
     "channels.telegram.accounts.*.groups.*.topics.*.allowFrom",
+    "channels.telegram.accounts.*.groups.*.topics.*.skills",
     "channels.telegram.accounts.*.groups.*.topics.*.systemPrompt",
     "channels.telegram.accounts.*.historyLimit",
     "channels.telegram.accounts.*.replyToMode",
@@ -176,6 +194,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.mediaMaxMb",
     "channels.telegram.accounts.*.timeoutSeconds",
     "channels.telegram.accounts.*.retry",
+    "channels.telegram.accounts.*.configWrites",
+    "channels.telegram.accounts.*.network",
     "channels.telegram.accounts.*.proxy",
     "channels.telegram.accounts.*.webhookUrl",
     "channels.telegram.accounts.*.webhookSecret",
@@ -187,6 +207,7 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.reactionNotifications",
     "channels.telegram.accounts.*.reactionLevel",
     "channels.telegram.accounts.*.linkPreview",
+    "channels.telegram.accounts.*.capabilities",
     "channels.telegram.accounts.*.markdown",
     "channels.telegram.accounts.*.responsePrefix",
     "channels.defaults.groupPolicy",
@@ -214,8 +235,6 @@ const SUPPORTED: &[&str] = &[
     "session.resetTriggers",
     "session.idleMinutes",
     "session.maintenance",
-    "messages.queue.mode",
-    "messages.queue.byChannel",
     "ui.assistant",
     "gateway.port",
     "gateway.mode",
@@ -319,12 +338,11 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "configWrites": true}}});
+        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "dms": {"5": {"historyLimit": 1}}}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);
-        let expect =
-            ["channels.telegram.commands", "channels.telegram.accounts.a.configWrites", "channels.slack"];
+        let expect = ["channels.telegram.commands", "channels.telegram.accounts.a.dms", "channels.slack"];
         assert_eq!(found, expect);
     }
 }

@@ -1,5 +1,6 @@
 //! What the gateway says to dispatch, and what it hears.
 
+use openclaw_channels::Address;
 use openclaw_protocol::message::{Block, Message};
 use openclaw_protocol::{AgentId, Payload, RunId, SessionKey};
 use openclaw_sessions::entry::Json;
@@ -53,6 +54,8 @@ pub struct AgentMessage {
     pub extra_system_prompt: Option<String>,
     /// Why it is made.
     pub occasion: Occasion,
+    /// The conversation that its answer is sent to.
+    pub deliver_to: Option<Address>,
     /// Everything else of the request that the session entry keeps (label, spawnedBy, group and delivery fields).
     pub entry_patch: serde_json::Map<String, Value>,
 }

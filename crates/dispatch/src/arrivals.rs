@@ -8,6 +8,7 @@ mod desk;
 mod desks;
 mod gate;
 mod handover;
+mod moved;
 mod record;
 mod trace;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use openclaw_channels::InboundSink;
 
+pub use moved::{FollowGroup, MovedGroup};
 pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
 pub use record::{ArrivalRecord, Fate, Routed};
 

@@ -1,21 +1,30 @@
-//! What people write to the gateway rather than to the agent (spec `messages.md` §3-§6): commands that are the whole message, and
-//! a choice of a model among words for the agent. [`read`] is pure: text in, [`Intent`] out, decided once when a message is
-//! accepted, the same for every surface. [`run`] does what a command says.
+//! What people write to the gateway rather than to the agent (spec `messages.md` §3-§6): commands that are the whole message,
+//! [`directives`] among words for the agent, and [`shortcuts`]. [`read`] is pure: text in, [`Intent`] out, decided once when a message
+//! is accepted, the same for every surface. [`run`] does what a command says, [`settle`] what several directives say.
 //!
-//! [`COMMANDS`] has one row a command, and each command that is there a file: [`compact`], [`context`], [`model`], [`models`], [`skill`],
-//! [`stop`]; `/new` and `/reset` are reset triggers (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`mod@line`] cuts directives
-//! out of a text.
+//! [`COMMANDS`] has one row a command, and each command that is there a file of its name; `/new` and `/reset` are reset triggers
+//! (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`levels`] the words for levels; [`mod@line`] cuts directives out of a
+//! text; [`hints`] are what they ask for one run.
 
 pub(crate) mod cards;
 pub(crate) mod compact;
 mod context;
+mod directives;
+mod elevated;
+mod exec;
 mod hints;
+mod levels;
 mod line;
 pub(crate) mod model;
 mod models;
+mod queue;
+mod reasoning;
+mod shortcuts;
 pub(crate) mod skill;
 pub(crate) mod stop;
 mod table;
+mod think;
+mod verbose;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,12 +40,17 @@ use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::origin::Origin;
+use crate::request::WEBCHAT;
 use crate::runner::Runner;
 use crate::session_model::SessionModels;
 use crate::setup::Settings;
+use directives::Reading;
 use model::ModelWish;
 
+pub(crate) use directives::{Wish, settle};
 pub(crate) use hints::Hints;
+pub(crate) use levels::Reasoning;
 #[cfg(test)]
 pub(crate) use model::ModelChoice;
 pub(crate) use skill::ToolWish;
@@ -61,20 +75,20 @@ const COMMANDS: &[Command] = &[
     missing("dock-discord", &["dock_discord"], Takes::Nothing),
     missing("dock-slack", &["dock_slack"], Takes::Nothing),
     missing("dock-telegram", &["dock_telegram"], Takes::Nothing),
-    missing("elevated", &["elev"], Takes::Level),
-    missing("exec", &[], Takes::Options),
+    elevated::COMMAND,
+    exec::COMMAND,
     missing("help", &[], Takes::Nothing),
-    missing("queue", &[], Takes::Level),
-    missing("reasoning", &["reason"], Takes::Level),
+    queue::COMMAND,
+    reasoning::COMMAND,
     missing("restart", &[], Takes::Nothing),
     missing("send", &[], Takes::Words),
     skill::COMMAND,
     missing("status", &[], Takes::Nothing),
     missing("subagents", &[], Takes::Words),
-    missing("think", &["thinking", "t"], Takes::Level),
+    think::COMMAND,
     missing("tts", &[], Takes::Words),
     missing("usage", &[], Takes::Words),
-    missing("verbose", &["v"], Takes::Level),
+    verbose::COMMAND,
     missing("whoami", &["id"], Takes::Nothing),
 ];
 
@@ -93,6 +107,8 @@ pub(crate) enum Intent {
     },
     /// A command and nothing else: it is answered without a run.
     Command { name: String, arguments: String },
+    /// Several directives and nothing else: the same.
+    Settings { wishes: Vec<Wish> },
     /// Words for the agent around directives of somebody who may have none.
     Stripped { text: String },
     /// Only directives of somebody who may have none: no run, no answer.
@@ -111,7 +127,7 @@ impl Intent {
 
     /// Whether there is nothing in it for the agent.
     pub(crate) fn is_for_gateway_alone(&self) -> bool {
-        matches!(self, Self::Command { .. } | Self::Ignored | Self::Tool(_))
+        matches!(self, Self::Command { .. } | Self::Settings { .. } | Self::Ignored | Self::Tool(_))
     }
 
     /// Whether it asks for something that a run under way can't give it.
@@ -125,6 +141,7 @@ impl Intent {
             Self::PromptFor { hints, .. } => Some(hints),
             Self::Prompt
             | Self::Command { .. }
+            | Self::Settings { .. }
             | Self::Stripped { .. }
             | Self::Ignored
             | Self::Reworded { .. }
@@ -139,6 +156,7 @@ impl Intent {
             Self::Prompt
             | Self::PromptFor { .. }
             | Self::Command { .. }
+            | Self::Settings { .. }
             | Self::Stripped { .. }
             | Self::Ignored
             | Self::Reworded { .. } => None,
@@ -149,7 +167,9 @@ impl Intent {
     pub(crate) fn words(&self) -> Option<&str> {
         match self {
             Self::PromptFor { text, .. } | Self::Stripped { text } | Self::Reworded { text } => Some(text),
-            Self::Prompt | Self::Command { .. } | Self::Ignored | Self::Tool(_) => None,
+            Self::Prompt | Self::Command { .. } | Self::Settings { .. } | Self::Ignored | Self::Tool(_) => {
+                None
+            }
         }
     }
 }
@@ -163,6 +183,55 @@ pub(crate) struct Spoken<'a> {
     pub(crate) attached: bool,
     /// Whether its sender may give commands.
     pub(crate) by: Authority,
+    /// Whether it speaks to the agent: false only in a group.
+    pub(crate) is_addressed: bool,
+    /// Whether commands are read from texts here.
+    pub(crate) commands: TextCommands,
+}
+
+#[cfg(test)]
+impl<'a> Spoken<'a> {
+    /// Words of somebody who may give commands.
+    pub(crate) fn words(text: &'a str) -> Self {
+        Self {
+            text,
+            attached: false,
+            by: Authority::Granted,
+            is_addressed: true,
+            commands: TextCommands::All,
+        }
+    }
+}
+
+/// Which commands are read from a text (`commands.text`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TextCommands {
+    /// All.
+    #[default]
+    All,
+    /// Those that the platform's own menu sends.
+    Native,
+}
+
+/// Platforms with commands of their own.
+const WITH_MENU: [&str; 3] = ["telegram", "discord", "slack"];
+
+impl TextCommands {
+    /// Of a channel. Where a platform has no commands of its own they are always read from texts.
+    pub(crate) fn on(channel: &str, text: Option<bool>) -> Self {
+        match text {
+            Some(false) if WITH_MENU.contains(&channel) => Self::Native,
+            Some(_) | None => Self::All,
+        }
+    }
+
+    fn has(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            // `/compact` is read everywhere.
+            Self::Native => name == compact::NAME || MENU.iter().any(|(of, _)| *of == name),
+        }
+    }
 }
 
 /// What the names of things are here.
@@ -211,6 +280,7 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     }
     if !spoken.attached
         && let Some((name, arguments)) = table::read(&strip_structural_prefixes(spoken.text))
+        && spoken.commands.has(name)
     {
         return command(spoken.by, name, arguments);
     }
@@ -221,17 +291,46 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
         is_model && !is_skill && !table::is_reserved(alias, names.triggers)
     };
     let aliases: Vec<&str> = aliases.filter(is_shortcut).collect();
-    let Some((wish, text)) = model::take(spoken.text, &aliases) else { return Intent::Prompt };
-    let alone = !spoken.attached && strip_structural_prefixes(&text).is_empty();
-    match (spoken.by, wish) {
-        (by, wish) if alone => command(by, model::NAME, &wish.arguments()),
-        (Authority::Denied, _) => Intent::Stripped { text },
-        (Authority::Granted, ModelWish::Choose(choice)) => {
-            Intent::PromptFor { hints: Hints { model: Some(choice), ..Hints::default() }, text }
-        }
-        // Words about the directive: there is nothing to do for this run, and nothing of them is lost.
-        (Authority::Granted, _) => Intent::Prompt,
+    alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))
+}
+
+/// A message that is nothing but directives and shortcuts.
+fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
+    let (mut wishes, rest) = directives::take_all(spoken.text, Reading::Alone, aliases);
+    let (shortcuts, rest) = with_shortcuts(spoken, rest);
+    let is_empty = wishes.is_empty() && shortcuts.is_empty();
+    if is_empty || spoken.attached || !strip_structural_prefixes(&rest).is_empty() {
+        return None;
     }
+    wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
+    wishes.extend(shortcuts.into_iter().map(|name| Wish { name, arguments: String::new() }));
+    Some(match (spoken.by, wishes.as_slice()) {
+        (Authority::Denied, _) | (_, []) => Intent::Ignored,
+        (by, [Wish { name, arguments }]) => command(by, name, arguments),
+        (Authority::Granted, _) => Intent::Settings { wishes },
+    })
+}
+
+/// Words for the agent, with what stands among them.
+fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
+    let (mut wishes, rest) = directives::take_all(spoken.text, Reading::Among, aliases);
+    let (shortcuts, text) = with_shortcuts(spoken, rest);
+    // Words about directives: there is nothing to do for this run, and nothing of them is lost.
+    if wishes.is_empty() && shortcuts.is_empty() {
+        return Intent::Prompt;
+    }
+    if spoken.by == Authority::Denied {
+        return Intent::Stripped { text };
+    }
+    wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
+    Intent::PromptFor { hints: Hints { shortcuts, ..directives::hints(&wishes) }, text }
+}
+
+/// The shortcuts of somebody who may have them, and what is left.
+fn with_shortcuts(spoken: Spoken<'_>, text: String) -> (Vec<String>, String) {
+    let may = spoken.by == Authority::Granted && spoken.commands == TextCommands::All;
+    let found = if may { shortcuts::take(&text) } else { None };
+    found.unwrap_or_else(|| (Vec::new(), text))
 }
 
 fn command(by: Authority, name: &str, arguments: &str) -> Intent {
@@ -250,11 +349,18 @@ pub(crate) struct Context<'a> {
     pub(crate) agent: &'a ResolvedAgent,
     /// The session's row.
     pub(crate) entry: &'a SessionEntry,
+    /// Where it was said, if on a chat platform.
+    pub(crate) origin: Option<&'a Origin>,
     /// Nobody waits for the answer any more.
     pub(crate) stop: &'a CancellationToken,
 }
 
 impl Context<'_> {
+    /// The channel it was said on.
+    pub(crate) fn channel(&self) -> &str {
+        self.origin.map_or(WEBCHAT, |origin| &origin.address.channel)
+    }
+
     pub(crate) async fn choices(&self) -> Choices {
         let models = &self.settings.models;
         self.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await

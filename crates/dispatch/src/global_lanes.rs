@@ -73,6 +73,24 @@ struct Lane {
     size: AtomicUsize,
     /// Places it has too many of; they go when they are given back.
     surplus: AtomicUsize,
+    /// Who waits for a place.
+    waiting: AtomicUsize,
+}
+
+/// Counts who waits, until it is dropped.
+struct Waiter<'a>(&'a AtomicUsize);
+
+impl<'a> Waiter<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// A permit to work in a lane, given back when dropped.
@@ -80,6 +98,8 @@ struct Lane {
 pub(crate) struct LanePermit {
     lane: Arc<Lane>,
     permit: Option<OwnedSemaphorePermit>,
+    /// How long it was waited for, where that was long.
+    pub(crate) waited: Option<Duration>,
 }
 
 impl Drop for LanePermit {
@@ -98,6 +118,7 @@ impl Lane {
             places: Arc::new(Semaphore::new(size)),
             size: AtomicUsize::new(size),
             surplus: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -138,19 +159,23 @@ impl GlobalLanes {
         let since = Instant::now();
         let lane = self.lane(name);
         // The semaphores are never closed; were one, its lane would simply not limit any more.
-        let permit = Arc::clone(&lane.places).acquire_owned().await.ok();
+        let permit = {
+            let _waits = Waiter::begin(&lane.waiting);
+            Arc::clone(&lane.places).acquire_owned().await.ok()
+        };
         let waited = since.elapsed();
-        if waited >= WORTH_A_WARNING {
-            tracing::warn!(lane = name, waited_ms = waited.as_millis(), "lane wait exceeded");
+        let waited = (waited >= WORTH_A_WARNING).then_some(waited);
+        if let Some(waited) = waited {
+            let (name, behind) = (name_of(name), lane.waiting.load(Ordering::Acquire));
+            // People search logs for these very words.
+            let waited = waited.as_millis();
+            tracing::warn!("lane wait exceeded: lane={name} waitedMs={waited} queueAhead={behind}");
         }
-        LanePermit { lane, permit }
+        LanePermit { lane, permit, waited }
     }
 
     fn lane(&self, name: &str) -> Arc<Lane> {
-        let name = match name.trim() {
-            "" => "main",
-            name => name,
-        };
+        let name = name_of(name);
         let mut state = self.state.lock();
         if let Some(lane) = state.by_name.get(name) {
             return Arc::clone(lane);
@@ -160,6 +185,14 @@ impl GlobalLanes {
         let lane = Arc::new(Lane::new(state.sizes.of(name)));
         state.by_name.insert(name.to_owned(), Arc::clone(&lane));
         lane
+    }
+}
+
+/// Blank names mean `main`.
+fn name_of(name: &str) -> &str {
+    match name.trim() {
+        "" => "main",
+        name => name,
     }
 }
 
@@ -184,6 +217,23 @@ mod tests {
             drop(held.pop());
             assert!(poll!(&mut sixth).is_pending(), "{name}: first come, first served");
             assert!(poll!(&mut fifth).is_ready(), "{name}");
+        }
+    }
+
+    /// Spec `queue.md` §1.
+    #[tokio::test(start_paused = true)]
+    async fn a_long_wait_is_told_and_a_short_one_is_not() {
+        let lanes = GlobalLanes::new(LaneSizes { main: 1, ..LaneSizes::default() });
+        for (held_ms, told) in [(1_999, None), (2_000, Some(Duration::from_secs(2)))] {
+            let first = lanes.acquire("main").await;
+            assert_eq!(first.waited, None);
+            let holding = async {
+                tokio::time::sleep(Duration::from_millis(held_ms)).await;
+                drop(first);
+            };
+            let (second, ()) = tokio::join!(lanes.acquire(" main"), holding);
+            assert_eq!(second.waited, told, "{held_ms}");
+            assert_eq!(second.lane.waiting.load(Ordering::Acquire), 0);
         }
     }
 

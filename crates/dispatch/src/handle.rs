@@ -10,6 +10,7 @@ use std::time::Duration;
 use openclaw_channels::{AnswerMedia, MenuCommand};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -26,10 +27,11 @@ use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
-use crate::outbox::{Delivery, Enqueued, Outbox, OutboxError};
+use crate::messages::{MessageError, MessageRequest, perform_for_operator};
+use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
 use crate::request::Request;
-use crate::runner::Runner;
 use crate::runner::inject;
+use crate::runner::{Announcement, Runner};
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 
@@ -127,7 +129,7 @@ impl Dispatch {
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
-        let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
+        let runner = Runner::new(deps, Arc::clone(&shared));
         shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
@@ -340,17 +342,42 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
     pub async fn deliver(&self, delivery: Delivery) -> Result<Enqueued, DeliverError> {
-        let Delivery { id, address, session_key, .. } = &delivery;
-        if let Some(key) = session_key
-            && !self.runner.may_deliver(key, &address.channel).await?
-        {
-            return Err(DispatchError::SendBlocked.into());
+        self.runner.deliver(delivery).await
+    }
+
+    /// Does an action of the `message` tool for a client of the gateway.
+    ///
+    /// # Errors
+    /// See [`MessageError`].
+    pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
+        perform_for_operator(&self.runner, request).await
+    }
+
+    /// Tells a conversation what came of a turn that the gateway made by itself, such as a heartbeat. Told again, it is not said again.
+    ///
+    /// # Errors
+    /// See [`DeliverError`].
+    pub async fn announce(&self, announcement: Announcement) -> Result<(), DeliverError> {
+        self.runner.announce(announcement).await
+    }
+
+    /// What became of the deliveries of a run's answer, once all of them are over or `patience` is.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn deliveries_of(
+        &self,
+        run_id: &RunId,
+        patience: Duration,
+    ) -> Result<Vec<DeliveryStatus>, OutboxError> {
+        let deadline = Instant::now() + patience;
+        let found = self.shared.journal.deliveries_of(run_id).await?;
+        let mut ended = Vec::with_capacity(found.len());
+        for delivery in found {
+            let left = deadline.saturating_duration_since(Instant::now());
+            ended.extend(self.outbox().outcome(&delivery.id, left).await?);
         }
-        let Some(words) = delivery.part.words() else { return Ok(self.outbox().accept(delivery).await?) };
-        let hooked = self.runner.hooked_words(id, address, session_key.as_ref(), words.to_owned()).await;
-        let Some(hooked) = hooked else { return Ok(Enqueued::Withheld) };
-        let part = if hooked == words { delivery.part } else { delivery.part.with_words(hooked) };
-        Ok(self.outbox().accept(Delivery { part, ..delivery }).await?)
+        Ok(ended)
     }
 
     /// Every event from now on.

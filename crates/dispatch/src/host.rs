@@ -1,5 +1,7 @@
 //! What tools ask of the gateway, answered from the session store and the transcripts.
 
+mod run;
+
 use std::sync::Arc;
 
 use openclaw_agent::host::{Host, HostError, HostFuture, SessionsHost};
@@ -7,6 +9,8 @@ use openclaw_protocol::message::Message;
 use openclaw_sessions::store::{Query, Rows};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{Row, SessionKey, SessionStore, history};
+
+pub(crate) use run::RunHost;
 
 /// The gateway as tools see it.
 pub(crate) struct GatewayHost {

@@ -3,20 +3,24 @@
 
 mod deadline;
 mod digest;
+mod gathering;
 mod queued;
 mod record;
 mod stored;
 mod unfinished;
 
+use std::sync::Arc;
+
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 
 pub(crate) use digest::Digest;
+pub(crate) use gathering::{Gathering, Waited};
 #[cfg(test)]
 pub(crate) use queued::Facts;
 pub(crate) use queued::{Attempts, Queued};
 pub(crate) use record::{AskedRecords, MessageRecord};
 pub(crate) use stored::Stored;
-pub(crate) use unfinished::{Found, Unfinished};
+pub(crate) use unfinished::{Found, Unfinished, regrouped};
 
 use crate::api::{AbortReason, RunRecord};
 use crate::request::Request;
@@ -46,6 +50,8 @@ pub(crate) struct Row<P = Request> {
     pub(crate) answered: Option<RunRecord>,
     /// Whether an earlier process accepted it: its run may have begun.
     pub(crate) recovered: bool,
+    /// The messages that are run together with it, where it leads them.
+    pub(crate) gathering: Option<Arc<Gathering>>,
 }
 
 impl<P> Row<P> {
@@ -61,6 +67,7 @@ impl<P> Row<P> {
             abort,
             answered,
             recovered,
+            gathering,
             ..
         } = self;
         Row {
@@ -74,7 +81,13 @@ impl<P> Row<P> {
             abort,
             answered,
             recovered,
+            gathering,
         }
+    }
+
+    /// The runs that end with this one.
+    pub(crate) fn others(&self) -> Vec<RunId> {
+        self.gathering.iter().flat_map(|gathering| gathering.others().cloned()).collect()
     }
 
     /// The message without its payload.
@@ -90,6 +103,7 @@ impl<P> Row<P> {
             abort: self.abort,
             answered: self.answered.clone(),
             recovered: self.recovered,
+            gathering: self.gathering.clone(),
         }
     }
 }

@@ -14,12 +14,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::api::{Accepted, DispatchError};
 use crate::backlog::Share;
 use crate::beat::{self, UnfinishedBeat};
-use crate::inbox::{Found, Insert, Known, Queued, Row, Stored, Unfinished};
+use crate::inbox::{
+    Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, Waited, regrouped,
+};
 use crate::job::Job;
 use crate::journal::JournalError;
 use crate::lane::{Arrival, Command, Supervisor};
+use crate::origin::Origin;
 use crate::request::Request;
-use crate::runner::{Runner, is_last_try};
+use crate::runner::{Runner, is_last_try, shortcuts};
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
@@ -88,8 +91,12 @@ pub(crate) async fn accept(
     shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
     let gate = CancellationToken::new();
     let since = slip.accepted_at;
-    let receipt = Receipt { accepted, _gate: Some(gate.clone().drop_guard()) };
     let row = Arc::new(slip.with(queued));
+    let mut guard = gate.clone().drop_guard();
+    if row.payload.facts.wants.shortcuts {
+        guard = shortcuts::begin(&runner, &lanes, &row, guard);
+    }
+    let receipt = Receipt { accepted, _gate: Some(guard) };
     // A lane that has ended meanwhile leaves it to the next start.
     let _ = lane.send(Job::new(row, gate, since));
     Ok(receipt)
@@ -99,7 +106,7 @@ pub(crate) async fn accept(
 /// comes before all others, and before any client is let in: then nothing else can be what ends the process. Gives the heartbeats
 /// among them.
 pub(crate) async fn recover(
-    runner: &Runner,
+    runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
     mut found: Vec<Unfinished>,
 ) -> Vec<UnfinishedBeat> {
@@ -118,7 +125,7 @@ pub(crate) async fn recover(
     }
     let beats = beat::unfinished(&found);
     let mut sessions = HashSet::new();
-    let (last_tries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
+    let (last_tries, others): (Vec<_>, Vec<_>) = regrouped(found).into_iter().partition(|found| {
         // What was said before in its session comes before it.
         sessions.insert(found.row.session_key.clone()) && is_last_try(found.attempts)
     });
@@ -135,9 +142,50 @@ pub(crate) async fn recover(
     beats
 }
 
-async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
+async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
     let shared = &runner.shared;
-    let Unfinished { row, attempts } = found;
+    let leads = found.leads();
+    let Unfinished { row, attempts, waited, others } = found;
+    let Waited { cut, answer_to, collected_by } = waited;
+    let gathering =
+        if leads { Some(Arc::new(gathering(runner, others, cut, answer_to).await)) } else { None };
+    // One that was stopped is closed as any other.
+    let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
+    let row = Row { gathering, ..waiting(runner, row, attempts).await };
+    let gate = CancellationToken::new();
+    let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
+    let row = Arc::new(row);
+    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), since) };
+    lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
+    for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {
+        drop(shortcuts::begin(runner, lanes, other, CancellationToken::new().drop_guard()));
+    }
+    match row.payload.facts.wants.shortcuts {
+        true => drop(shortcuts::begin(runner, lanes, &row, gate.drop_guard())),
+        false => gate.cancel(),
+    }
+}
+
+/// What an earlier process has decided to run together with a message.
+async fn gathering(
+    runner: &Runner,
+    others: Vec<Unfinished>,
+    leading_cut: Option<u64>,
+    answer_to: Option<Box<Origin>>,
+) -> Gathering {
+    let dropped = others.iter().filter_map(|other| other.waited.cut).chain(leading_cut).max().unwrap_or(0);
+    let (mut items, mut cut) = (Vec::new(), Vec::new());
+    for Unfinished { row, attempts, waited, .. } in others {
+        let row = Arc::new(waiting(runner, row, attempts).await);
+        if waited.cut.is_some() { cut.push(row) } else { items.push(row) }
+    }
+    Gathering { items, cut, dropped, leads_cut: leading_cut.is_some(), answer_to, is_stored: true }
+}
+
+/// A message as it waits.
+async fn waiting(runner: &Runner, row: Row<Found>, attempts: Attempts) -> Row<Queued> {
+    let shared = &runner.shared;
     let slip = row.without_payload();
     let queued = match row.payload {
         Found::Whole(request) => {
@@ -150,11 +198,7 @@ async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
             Queued::on_disk(facts, attempts, share)
         }
     };
-    let gate = CancellationToken::new();
-    gate.cancel();
-    let (key, since) = (slip.session_key.clone(), shared.clock.now_ms());
-    let job = Job::new(Arc::new(slip.with(queued)), gate, since);
-    lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    slip.with(queued)
 }
 
 /// Away from the tasks that must not wait, where it takes long.
@@ -193,5 +237,6 @@ fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()>
         abort: None,
         answered: None,
         recovered: false,
+        gathering: None,
     }
 }

@@ -18,7 +18,9 @@ use openclaw_protocol::{RunId, SessionId};
 use crate::api::{AbortReason, RunRecord};
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfinished};
+use crate::origin::Origin;
 use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
+use crate::queue::DropRule;
 use crate::request::Request;
 
 /// Why the journal did not do something. Nothing of the change was kept.
@@ -114,9 +116,14 @@ pub(crate) trait Journal: Send + Sync {
     /// most `most`.
     fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
 
-    /// The newest events of a conversation that wait as context ([`Fate::Noted`]) and are in no message yet, in the order of
-    /// arrival, at most `most`.
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>>;
+    /// The newest events of a conversation with a number below `before` that wait as context ([`Fate::Noted`]) and are in no
+    /// message yet, in the order of arrival, at most `most`.
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>>;
 
     /// What is remembered of events: those that a message or event id of a platform names, or a run; all without an id. The newest
     /// first, at most `most`.
@@ -125,9 +132,28 @@ pub(crate) trait Journal: Send + Sync {
     /// How many events there are of each [`Fate`], by its name; `waiting` are those without one.
     fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>>;
 
+    /// Whether a message of a conversation is one that was sent from here, as far as that is remembered: a day.
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool>;
+
+    /// What waits for an account of a channel, and what was given up.
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts>;
+
     /// Makes what was asked for so far, then lets go of everything. Afterwards everything is refused with
     /// [`JournalError::Closed`].
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// What waits for an account of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountCounts {
+    /// Events about which nothing is decided yet.
+    pub inbox: u64,
+    /// Deliveries that are not over.
+    pub pending: u64,
+    /// Deliveries that were given up.
+    pub failed: u64,
+    /// Unix milliseconds at which the last one was sent.
+    pub last_sent_at: Option<i64>,
 }
 
 /// An open journal.
@@ -214,6 +240,37 @@ pub(crate) enum Update {
     Answered(RunRecord, Vec<NewDelivery>),
     /// A run has ended. The deliveries are its answer for a chat platform: they are stored with it, unless it has ended before.
     Finish(RunRecord, Vec<NewDelivery>),
+    /// The same, and these runs have ended with it and as it.
+    FinishAll(RunRecord, Vec<RunId>, Vec<NewDelivery>),
+    /// Messages that waited are run together: decided before anything of their run is written.
+    Gather {
+        /// The one that leads. It may lead nothing but itself.
+        leader: RunId,
+        /// Those that are run together with it.
+        others: Vec<RunId>,
+        /// Where the answer goes, if not to where the one that leads was said.
+        answer_to: Option<Box<Origin>>,
+    },
+    /// A full queue has dropped a message, and the agent is to be told of it: the row stays open until it is.
+    Cut {
+        /// The message.
+        run_id: RunId,
+        /// The events it is made of.
+        arrivals: Box<[i64]>,
+        /// How many were dropped since the agent was last told, this one included.
+        dropped: u64,
+        /// When.
+        now: i64,
+    },
+    /// A message that waited is dropped by a rule: its run has ended like this, and so is said of its events.
+    Drop {
+        /// How it ended.
+        record: RunRecord,
+        /// The rule.
+        rule: DropRule,
+        /// The events it is made of.
+        arrivals: Box<[i64]>,
+    },
     /// The platform is about to be asked to take a delivery, for the `attempts`th time. Synced before it is: a delivery that
     /// is stored as pending was never sent.
     Sending {
@@ -240,6 +297,15 @@ pub(crate) enum Update {
     },
     /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
     Discard(String),
+    /// A message that waits as context says something else now.
+    Reworded {
+        /// Where it was said.
+        conversation: Address,
+        /// The platform's id of it.
+        message_id: String,
+        /// All of its new words.
+        text: String,
+    },
     /// What becomes of events of chat platforms is decided. Events that become a message are decided about with
     /// its acceptance.
     Decided {
@@ -259,6 +325,10 @@ impl Update {
             // A stop that was acknowledged holds, whatever ends next, and so does what was answered.
             Self::Abort(..)
             | Self::Answered(..)
+            // The message that leads must not be in a transcript before.
+            | Self::Gather { .. }
+            | Self::Cut { .. }
+            | Self::Drop { .. }
             | Self::Sending { .. }
             | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
             | Self::Revive { .. } => Durability::Synced,
@@ -269,16 +339,29 @@ impl Update {
             | Self::Begin(..)
             | Self::Taken { .. }
             | Self::Finish(..)
+            | Self::FinishAll(..)
             | Self::Tried { verdict: Verdict::Retry(_), .. }
             // Undone, it is decided once more.
             | Self::Decided { .. }
+            | Self::Reworded { .. }
             | Self::Discard(_) => Durability::Written,
+        }
+    }
+
+    /// How a run ended, where it tells that.
+    pub(crate) fn ended(&self) -> Option<&RunRecord> {
+        match self {
+            Self::Finish(record, _) | Self::FinishAll(record, ..) => Some(record),
+            _ => None,
         }
     }
 
     /// Whether it tells what has happened already. If the disk refuses it, the caller gets the error, and it is tried again
     /// until it is stored.
     pub(crate) fn has_happened(&self) -> bool {
-        matches!(self, Self::Abort(..) | Self::Finish(..) | Self::Tried { .. })
+        match self {
+            Self::Abort(..) | Self::Drop { .. } | Self::Tried { .. } => true,
+            _ => self.ended().is_some(),
+        }
     }
 }

@@ -3,11 +3,12 @@
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
 //! [`api::Broadcast`]s. Behind it, in the order in which a message passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its session's
 //! `lane` decides when it runs, `commands` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
-//! `registry` those who wait for the end. A heartbeat is a message like others; `beat` reads its answer. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
+//! `registry` those who wait for the end. A heartbeat is a message like others; `beat` reads its answer. What goes to chat platforms lies in the [`outbox`] until they have it; [`messages`] is what is sent there on purpose. Both boxes
 //! are kept in the `journal`; `docs/durability.md` says what survives what.
 //!
 //! This crate does not know how a model or a chat platform is called.
 
+mod ack_reaction;
 pub mod api;
 pub mod arrivals;
 mod backlog;
@@ -25,6 +26,7 @@ mod intake;
 mod job;
 mod journal;
 mod lane;
+pub mod messages;
 mod origin;
 pub mod outbox;
 mod queue;
@@ -47,7 +49,9 @@ pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
 pub use hooks::Ended;
 pub use intake::Receipt;
-pub use journal::JournalError;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
+pub use journal::{AccountCounts, JournalError};
+pub use messages::{MessageError, MessageRequest};
+pub use runner::Announcement;
 pub use setup::{Deps, Settings};
 pub use system_events::SystemEvents;

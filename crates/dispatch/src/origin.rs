@@ -31,6 +31,15 @@ pub(crate) struct Origin {
     /// Whether it speaks to the account.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) was_mentioned: bool,
+    /// The emoji it is acknowledged with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ack: Option<String>,
+    /// The skills that are offered where it was said; all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skills: Option<Vec<String>>,
+    /// Whether it does so by its words: in a group, a command may speak to it by being one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_named: bool,
     /// Its words as commands are read from them, without mentions.
     #[serde(default)]
     pub(crate) command_text: String,

@@ -30,7 +30,7 @@ pub(crate) use states::Retry;
 pub(crate) use states::Verdict;
 
 use crate::clock::Clock;
-use crate::journal::{Journal, JournalError, NewDelivery, Update};
+use crate::journal::{AccountCounts, Journal, JournalError, NewDelivery, Update};
 use supervisor::{Accounts, Supervisor};
 
 /// What came of [`Outbox::accept`].
@@ -179,6 +179,14 @@ impl Outbox {
     /// When the database can't be read.
     pub async fn find(&self, id: &str) -> Result<Option<DeliveryStatus>, OutboxError> {
         Ok(self.inner.journal.delivery(id).await?)
+    }
+
+    /// What waits for an account of a channel, and what was given up.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn counts(&self, channel: &str, account: &str) -> Result<AccountCounts, OutboxError> {
+        Ok(self.inner.journal.account_counts(channel, account).await?)
     }
 
     /// Deliveries that were given up, the newest first, at most `most`.

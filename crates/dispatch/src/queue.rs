@@ -1,4 +1,9 @@
-//! How messages wait during a run of their session (spec `queue.md` §2): mode, debounce, cap and drop policy.
+//! How messages wait during a run of their session (spec `queue.md` §2): mode, debounce, cap and drop policy. [`prompt`] is what an
+//! agent reads of those that are run together.
+
+pub(crate) mod prompt;
+
+use std::time::Duration;
 
 use openclaw_config::settings::{Queue, QueueDrop, QueueMode};
 use openclaw_sessions::SessionEntry;
@@ -37,7 +42,7 @@ impl QueueWish {
 
 /// How a message waits. Decided when it is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "StoredSettings")]
 pub(crate) struct QueueSettings {
     pub(crate) mode: QueueMode,
     /// Quiet time before what waits is run, in milliseconds.
@@ -48,7 +53,89 @@ pub(crate) struct QueueSettings {
     pub(crate) drop: QueueDrop,
 }
 
+/// What versions have stored of it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredSettings {
+    #[serde(rename_all = "camelCase")]
+    Whole {
+        mode: QueueMode,
+        debounce_ms: u64,
+        cap: u64,
+        drop: QueueDrop,
+    },
+    ModeAlone(QueueMode),
+}
+
+impl From<StoredSettings> for QueueSettings {
+    fn from(stored: StoredSettings) -> Self {
+        match stored {
+            StoredSettings::Whole { mode, debounce_ms, cap, drop } => Self { mode, debounce_ms, cap, drop },
+            StoredSettings::ModeAlone(mode) => Self::with(mode),
+        }
+    }
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self::with(QueueMode::default())
+    }
+}
+
+/// By which rule a message that waited gets no run of its own. People find the names in the trace of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DropRule {
+    /// The queue was full, and it was the oldest.
+    Old,
+    /// The queue was full when it came.
+    New,
+    /// The queue was full, it was the oldest, and the agent is told of it in a line.
+    Summarized,
+    /// The same message waits already.
+    Duplicate,
+}
+
+impl DropRule {
+    /// Its name.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Old => "queue-cap-old",
+            Self::New => "queue-cap-new",
+            Self::Summarized => "queue-cap-summarized",
+            Self::Duplicate => "queue-duplicate",
+        }
+    }
+
+    /// What whoever sent the message is told.
+    pub(crate) fn told(self) -> String {
+        let why = match self {
+            Self::Old => "newer ones came, and too many were waiting. Send it again if it still matters",
+            Self::New => "too many are waiting already. Send it again later",
+            Self::Summarized => {
+                "newer ones came, and too many were waiting. The agent is told its first words in a summary"
+            }
+            Self::Duplicate => "the same message is waiting already",
+        };
+        format!("This message was dropped ({}): {why}.", self.as_str())
+    }
+}
+
 impl QueueSettings {
+    /// The defaults with another mode.
+    pub(crate) fn with(mode: QueueMode) -> Self {
+        Self { mode, debounce_ms: DEBOUNCE_MS, cap: CAP, drop: QueueDrop::default() }
+    }
+
+    /// Quiet time before what waits is run.
+    pub(crate) fn debounce(self) -> Duration {
+        Duration::from_millis(self.debounce_ms)
+    }
+
+    /// How many messages may wait.
+    pub(crate) fn room(self) -> usize {
+        usize::try_from(self.cap).unwrap_or(usize::MAX).max(1)
+    }
+
     /// Each setting of the message itself, else of its session, else of its channel, else of the configuration.
     pub(crate) fn of(wish: QueueWish, own: Option<&SessionEntry>, queue: &Queue, channel: &str) -> Self {
         let own = own.map(QueueWish::of_session).unwrap_or_default();
@@ -68,6 +155,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn what_older_versions_stored_is_read() {
+        let read = |stored: Value| serde_json::from_value::<QueueSettings>(stored).unwrap();
+        assert_eq!(read(json!("steer")), QueueSettings::with(QueueMode::Steer));
+        let whole =
+            QueueSettings { mode: QueueMode::Interrupt, debounce_ms: 0, cap: 3, drop: QueueDrop::Old };
+        assert_eq!(read(serde_json::to_value(whole).unwrap()), whole);
+    }
 
     /// Spec `queue.md` §2.
     #[test]

@@ -13,6 +13,7 @@
 //! | what a payload may say, and its prefix | [`normalise`], [`prefix`] |
 //! | what was sent by a tool already | [`sent_by_tool`] |
 //! | what is quoted | [`threading`] |
+//! | what tools do, with `/verbose` | [`tool_notes`] |
 //! | the text so far, where a platform shows it; that somebody is writing | [`draft`], [`typing`] |
 
 pub mod chunker;
@@ -26,6 +27,7 @@ pub mod prefix;
 pub mod sent_by_tool;
 pub mod settings;
 pub mod threading;
+pub mod tool_notes;
 pub mod typing;
 
 pub use chunker::{Block, BlockChunker, ChunkSettings, Continues, Drain};

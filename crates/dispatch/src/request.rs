@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use openclaw_agent::skills::SkillCommand;
+use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::message::Block;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
-use crate::commands::{self, Intent, Names, Spoken};
+use crate::commands::{self, Intent, Names, Spoken, TextCommands};
 use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::setup::Settings;
@@ -94,12 +95,18 @@ pub(crate) struct Request {
     /// Whether the gateway itself asks for memory to be saved. Never stored.
     #[serde(skip)]
     pub(crate) is_memory_flush: bool,
+    /// What the agent reads where it is run together with others that waited. Never stored: it is made of their requests.
+    #[serde(skip)]
+    pub(crate) gathered: Option<String>,
     /// The events of chat platforms it is made of. Not stored here: what became of them is.
     #[serde(skip)]
     pub(crate) arrivals: Arrivals,
     /// Where it was said, if on a chat platform.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<Box<Origin>>,
+    /// Where its answer is sent, if a program asked for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deliver_to: Option<Address>,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
@@ -115,8 +122,9 @@ pub(crate) struct Decisions {
     /// What the message is to the gateway.
     #[serde(default, skip_serializing_if = "Intent::is_prompt")]
     pub(crate) intent: Intent,
-    /// How it is treated during another run of its session.
-    pub(crate) queue_mode: QueueMode,
+    /// How it waits during another run of its session.
+    #[serde(default, alias = "queueMode")]
+    pub(crate) queue: QueueSettings,
     /// Wall time of its run in seconds; absent is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time_limit: Option<u64>,
@@ -132,8 +140,8 @@ impl Request {
     ) -> Self {
         let reset = self.reset(settings);
         let intent = self.intent(reset.as_deref(), settings, skills);
-        let queue_mode = self.queue_mode(reset.is_some(), &intent, own, settings);
-        let decided = Decisions { reset, intent, queue_mode, time_limit: self.time_limit(settings) };
+        let queue = self.queue(reset.is_some(), &intent, own, settings);
+        let decided = Decisions { reset, intent, queue, time_limit: self.time_limit(settings) };
         Self { decided: Some(decided), ..self }
     }
 
@@ -162,32 +170,34 @@ impl Request {
             text: behind_reset.unwrap_or_else(|| self.command_text()),
             attached: !self.images.is_empty(),
             by: self.authority(),
+            is_addressed: self.origin.as_ref().is_none_or(|origin| origin.is_direct() || origin.is_named),
+            commands: TextCommands::on(self.channel(), settings.config.commands.text),
         };
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();
         commands::read(spoken, Names { models: &models, triggers: &triggers, skills })
     }
 
-    fn queue_mode(
+    fn queue(
         &self,
         resets: bool,
         intent: &Intent,
         own: Option<&SessionEntry>,
         settings: &Settings,
-    ) -> QueueMode {
+    ) -> QueueSettings {
         if self.kind == Kind::Agent {
-            return QueueMode::Followup;
-        }
-        // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
-        if resets {
-            return QueueMode::Interrupt;
-        }
-        // Another model needs a run of its own.
-        if intent.is_for_one_run() {
-            return QueueMode::Followup;
+            return QueueSettings::with(QueueMode::Followup);
         }
         let wish = intent.hints().and_then(|hints| hints.queue).unwrap_or_default();
-        QueueSettings::of(wish, own, &settings.config.messages.queue, self.channel()).mode
+        let wished = QueueSettings::of(wish, own, &settings.config.messages.queue, self.channel());
+        let mode = match wished.mode {
+            // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
+            _ if resets => QueueMode::Interrupt,
+            // Another model needs a run of its own.
+            QueueMode::Steer | QueueMode::SteerBacklog if intent.is_for_one_run() => QueueMode::Followup,
+            mode => mode,
+        };
+        QueueSettings { mode, ..wished }
     }
 
     /// What the request says wins, and 0 is none (spec `agent-runtime.md` §2.5).
@@ -203,6 +213,11 @@ impl Request {
     /// Whether its sender may give commands: whoever reaches the gateway's own protocol may.
     pub(crate) fn authority(&self) -> Authority {
         self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
+    }
+
+    /// The conversation that its answer goes to, if that is one of a chat platform.
+    pub(crate) fn conversation(&self) -> Option<&Address> {
+        self.origin.as_ref().map(|origin| &origin.address).or(self.deliver_to.as_ref())
     }
 
     /// The channel it was said on.
@@ -238,7 +253,7 @@ impl Request {
 
     /// What of the text is meant for the agent.
     pub(crate) fn words(&self) -> &str {
-        self.to_gateway().words().unwrap_or(&self.text)
+        self.gathered.as_deref().or_else(|| self.to_gateway().words()).unwrap_or(&self.text)
     }
 
     /// Wall time of the run; `None` is unlimited.
@@ -306,6 +321,7 @@ impl From<AgentMessage> for Request {
             lane: message.lane,
             extra_system_prompt: message.extra_system_prompt,
             occasion: message.occasion,
+            deliver_to: message.deliver_to,
             entry_patch: message.entry_patch,
             ..Self::default()
         }

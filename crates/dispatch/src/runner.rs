@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
-//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
+//! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`gathered`] puts together what is run together; [`command`] answers what is
+//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`shortcuts`] answers commands among words; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
 //! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
@@ -16,15 +16,19 @@ mod contact;
 mod context_settings;
 mod control;
 mod decide;
+mod deliver;
 mod device_secrets;
 mod estimate;
 mod fork;
+mod gathered;
 mod given_up;
+mod group_tools;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;
 mod live;
 mod memory_flush;
+mod message_tool;
 mod not_begun;
 mod obstacle;
 mod prepare;
@@ -35,6 +39,7 @@ mod reports;
 mod result;
 pub(crate) mod secrets;
 mod session;
+pub(crate) mod shortcuts;
 mod skill_tool;
 mod start_over;
 mod steering;
@@ -46,10 +51,11 @@ use attempt::GivenUp;
 pub(crate) use attempt::{Suspects, is_last_try};
 use compaction::AfterRun;
 pub(crate) use control::RunControl;
+pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
@@ -62,6 +68,7 @@ use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use tokio::sync::mpsc;
 
+use crate::ack_reaction::Acks;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::beat::BeatAnswer;
 use crate::events::Verbose;
@@ -71,12 +78,14 @@ use crate::host::GatewayHost;
 use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::{JournalError, Update};
+use crate::messages::turn::MessageTurn;
+use crate::request::MAIN_LANE;
 use crate::session_model::SessionModels;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 use command::Route;
 use kept::KeptTranscripts;
-use live::Live;
+use live::{Live, Shows};
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
 pub(crate) use replies::Said;
@@ -94,10 +103,15 @@ const FOLLOWED: usize = 64;
 /// What runs are made of.
 pub(crate) struct Runner {
     pub(crate) deps: Deps,
-    tool_host: Arc<dyn ToolHost>,
+    /// What tools ask of the gateway that is the same for every run.
+    pub(crate) tool_host: Arc<dyn ToolHost>,
+    /// Itself, for what outlives a call.
+    own: Weak<Runner>,
     models: SessionModels,
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
+    /// Reactions that say that a message was taken.
+    pub(crate) acks: Acks,
     kept: KeptTranscripts,
     reports: Reports,
     repo_roots: RepoRoots,
@@ -133,6 +147,9 @@ pub(crate) async fn work(
     if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
         return given_up::close(runner, waiting, given_up, control).await;
     }
+    if let Err(ending) = gathered::decide(runner, waiting, control).await {
+        return ending;
+    }
     // A stop and what the gateway does by itself need no permit of a lane. (Nor has a command that is none any more because the
     // settings have changed since.)
     let permit = if waiting.abort.is_some() || waiting.payload.facts.wants.is_light() {
@@ -158,7 +175,10 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
     let lane = job.row.payload.facts.lane();
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
-        permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => Ok(permit),
+        permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => {
+            permit.waited.map(|waited| control.lane_wait.set(waited));
+            Ok(permit)
+        }
     }
 }
 
@@ -268,14 +288,18 @@ async fn drive(
     control: &RunControl,
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
-    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared));
+    let turn = runner.message_turn(row);
+    turn.remember(prepared.branch.context());
+    let verbose = control.verbose.get().copied().unwrap_or_default();
+    let shows = Shows { verbose, reasoning: prepared.reasoning, catalogue: prepared.tools.catalogue() };
+    let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
     let mut ended = match &mut live {
         Some(live) => {
             let (told, followed) = mpsc::channel(FOLLOWED);
-            let running = run_agent(runner, &mut prepared, control, told);
+            let running = run_agent(runner, &mut prepared, control, &turn, told);
             tokio::join!(running, live.follow(followed, &events)).0
         }
-        None => run_agent(runner, &mut prepared, control, events).await,
+        None => run_agent(runner, &mut prepared, control, &turn, events).await,
     };
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
@@ -289,8 +313,14 @@ async fn drive(
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
-    if control.verbose.get().is_some_and(|level| *level != Verbose::Off) {
+    if verbose != Verbose::Off {
         result::mention_compactions(&mut ended, &prepared.session.entry);
+        if let Some(waited) = control.lane_wait.get() {
+            result::mention_wait(&mut ended, *waited, row.payload.lane.as_deref().unwrap_or(MAIN_LANE));
+        }
+        if prepared.session.is_new && row.payload.is_chat() {
+            result::mention_beginning(&mut ended, &prepared.session.id);
+        }
     }
     let dead_end = DeadEnd::met(&prepared, row, &ended);
     if let Some(dead_end) = dead_end {
@@ -307,12 +337,19 @@ async fn drive(
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
     let said = match live {
         // Of what somebody stopped no more is said.
-        Some(live) if is_worth_telling(&outcome) => {
-            let payloads = live.finish(ended.payloads.clone()).await;
+        Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
+        Some(live) => {
+            let payloads = turn.remaining(live.finish(ended.payloads.clone()).await);
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
-            Said { payloads: (!is_silent_failure).then_some(payloads), thinking }
+            let payloads = (!is_silent_failure).then_some(payloads);
+            Said { payloads, thinking, quoted: turn.quoted.clone() }
         }
-        Some(_) | None => Said::nothing(),
+        // A program asked, and its answer is for a chat platform.
+        None if row.payload.deliver_to.is_some() => {
+            let payloads = Some(turn.remaining(ended.payloads.clone()));
+            Said { payloads, thinking, quoted: turn.quoted.clone() }
+        }
+        None => Said::nothing(),
     };
     let figures = prepared.figures(ended, row, &outcome, reason);
     let storing = async {
@@ -353,6 +390,7 @@ async fn run_agent(
     runner: &Runner,
     prepared: &mut Prepared,
     control: &RunControl,
+    turn: &Arc<MessageTurn>,
     events: mpsc::Sender<RunEvent>,
 ) -> Outcome {
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
@@ -362,7 +400,7 @@ async fn run_agent(
         passed_over: &prepared.passed_over,
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
-        host: Arc::clone(&runner.tool_host),
+        host: runner.host_of(turn),
         hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
@@ -416,10 +454,16 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
     let replies = runner.replies(row, record, said).await;
     let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
-    let stored = runner.shared.journal.update(Update::Finish(record, replies)).await;
+    let others = row.others();
+    let update = match others.is_empty() {
+        true => Update::Finish(record, replies),
+        false => Update::FinishAll(record, others, replies),
+    };
+    let stored = runner.shared.journal.update(update).await;
     if is_told {
         runner.shared.outbox.wake();
     }
+    runner.no_longer_acknowledged(row).await;
     if let Err(error) = stored {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
@@ -427,13 +471,19 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
 }
 
 impl Runner {
-    pub(crate) fn new(mut deps: Deps, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(deps: Deps, shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self::with(deps, shared, Weak::clone(own)))
+    }
+
+    fn with(mut deps: Deps, shared: Arc<Shared>, own: Weak<Self>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         Self {
             tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
+            own,
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             hooks: Hooks::default(),
+            acks: Acks::default(),
             kept: KeptTranscripts::default(),
             reports: Reports::default(),
             repo_roots: RepoRoots::default(),
@@ -455,6 +505,15 @@ impl Runner {
 
     /// A message with the request it waited without, decided about.
     pub(crate) async fn load(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
+        let row = self.load_alone(waiting).await?;
+        match &waiting.gathering {
+            Some(gathering) => self.gathered(row, gathering).await,
+            None => Ok(row),
+        }
+    }
+
+    /// The same, as if nothing was run together with it.
+    async fn load_alone(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
         let request = match waiting.payload.kept() {
             Some(request) => request.clone(),
             None => self.shared.journal.payload(&waiting.run_id).await?,

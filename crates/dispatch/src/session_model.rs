@@ -8,7 +8,7 @@ use std::sync::Arc;
 use openclaw_models::credentials::{Pin, PinSource};
 use openclaw_models::{ModelRef, Models, SelectError};
 use openclaw_sessions::store::Edit;
-use openclaw_sessions::{SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 
 use crate::clock::Clock;
 use crate::system_events::SystemEvents;
@@ -111,22 +111,6 @@ impl SessionModels {
             }
             Err(error) => tracing::warn!(session = %key, %error, "a model that is not allowed stays chosen"),
         }
-    }
-
-    /// Keeps what a person chose for a session; `None` is the agent's own model.
-    pub(crate) async fn keep_choice(
-        &self,
-        key: &SessionKey,
-        model: Option<ModelRef>,
-        profile: Option<String>,
-    ) -> Result<(), StoreError> {
-        let change = Box::new(move |edit: Edit<'_>| {
-            let model = model.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
-            edit.entry.switch_model(model, profile.as_deref());
-            edit.entry.touch(edit.now);
-            Ok(())
-        });
-        self.store.update(key, change).await.map(drop)
     }
 
     /// Tells the agent of a session something with its next message.

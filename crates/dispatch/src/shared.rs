@@ -1,10 +1,11 @@
 //! What everything that works on messages shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::arrivals::FollowGroup;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) global: GlobalLanes,
     /// Messages between the client and their lane.
     pub(crate) accepting: TaskTracker,
+    /// Lets the configuration follow a group that has got another id.
+    pub(crate) follow_group: OnceLock<FollowGroup>,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
@@ -50,6 +53,7 @@ impl Shared {
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
             accepting: TaskTracker::new(),
+            follow_group: OnceLock::new(),
             stopping,
             kill,
         }

@@ -516,6 +516,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
         lane: None,
         extra_system_prompt: None,
         occasion: crate::api::Occasion::Request,
+        deliver_to: None,
         entry_patch: serde_json::Map::new(),
     }
 }

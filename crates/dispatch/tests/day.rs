@@ -338,6 +338,7 @@ impl Person {
             lane: None,
             extra_system_prompt: None,
             occasion: Occasion::Request,
+            deliver_to: None,
             entry_patch: serde_json::Map::new(),
         };
         drop(self.dispatch.agent(message).await.outcome().await.unwrap());

@@ -13,8 +13,9 @@ use openclaw_protocol::{AgentId, Payload};
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::{Query, Rows, Selection};
 use parking_lot::Mutex;
-use serde_json::Map;
+use serde_json::Value;
 
+use crate::channels::snapshot::ChannelsHealth;
 use crate::clock::now_ms;
 use crate::events::Event;
 use crate::state::GatewayState;
@@ -23,6 +24,8 @@ use crate::state::GatewayState;
 pub const MAX_AGE: Duration = Duration::from_secs(60);
 /// Refreshes that nobody asked for (a client connected) are at least this far apart (spec `operations.md` §5).
 const MIN_GAP: Duration = Duration::from_secs(15);
+/// How long platforms may take to be asked.
+const CHANNEL_PROBE: Duration = Duration::from_secs(5);
 /// Sessions named per store.
 const RECENT: usize = 5;
 const DEFAULT_TARGET: &str = "last";
@@ -76,14 +79,24 @@ impl GatewayState {
                 self.refresh_health_later();
                 snapshot
             }
-            None => self.probe_health().await,
+            None => self.look_at_health().await,
         }
     }
 
-    /// A new snapshot, whatever the age of the last.
+    /// A new snapshot, whatever the age of the last, for which platforms are asked.
     pub async fn probe_health(&self) -> Arc<HealthSnapshot> {
+        self.make_health(Some(CHANNEL_PROBE)).await
+    }
+
+    /// A new snapshot of what is known here.
+    pub async fn look_at_health(&self) -> Arc<HealthSnapshot> {
+        self.make_health(None).await
+    }
+
+    async fn make_health(&self, probe: Option<Duration>) -> Arc<HealthSnapshot> {
         let _turn = self.health.turn.lock().await;
-        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref()).await);
+        let channels = crate::channels::snapshot::health(self, probe).await;
+        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), channels).await);
         *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
         self.events.health_refreshed();
         if self.health.is_news(&snapshot)
@@ -102,7 +115,7 @@ impl GatewayState {
         let state = Arc::clone(self);
         self.tasks.spawn(async move {
             if state.health.younger_than(MIN_GAP).is_none() {
-                state.probe_health().await;
+                state.look_at_health().await;
             }
         });
     }
@@ -113,11 +126,19 @@ fn timeless(snapshot: &HealthSnapshot) -> HealthSnapshot {
     let mut plain = snapshot.clone();
     plain.ts = 0;
     plain.duration_ms = 0;
+    plain.channels.values_mut().for_each(without_times);
     let agents = plain.agents.iter_mut().map(|agent| &mut agent.sessions);
     for row in agents.chain([&mut plain.sessions]).flat_map(|sessions| &mut sessions.recent) {
         row.age = None;
     }
     plain
+}
+
+/// A platform without when it was asked, and how long that took.
+fn without_times(value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    fields.retain(|key, _| !matches!(key.as_str(), "lastProbeAt" | "elapsedMs"));
+    fields.values_mut().for_each(without_times);
 }
 
 /// What the config asks for and is refused.
@@ -130,7 +151,7 @@ pub(crate) fn unmet(settings: &Settings) -> Vec<UnmetProtection> {
     settings.unmet.iter().map(shown).collect()
 }
 
-async fn snapshot(settings: &Settings, store: &dyn SessionStore) -> HealthSnapshot {
+async fn snapshot(settings: &Settings, store: &dyn SessionStore, channels: ChannelsHealth) -> HealthSnapshot {
     let (started, config) = (Instant::now(), &settings.config);
     let now = now_ms();
     let mut agents = Vec::new();
@@ -150,9 +171,9 @@ async fn snapshot(settings: &Settings, store: &dyn SessionStore) -> HealthSnapsh
         ok: true,
         ts: now,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        channels: Map::new(),
-        channel_order: Vec::new(),
-        channel_labels: Map::new(),
+        channels: channels.channels,
+        channel_order: channels.order,
+        channel_labels: channels.labels,
         heartbeat_seconds: default
             .and_then(|agent| agent.heartbeat.every_ms)
             .map_or(0, |ms| ms.div_ceil(1_000)),
@@ -197,6 +218,8 @@ fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
 
     #[test]

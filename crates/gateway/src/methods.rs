@@ -5,6 +5,7 @@
 //! as it can. What errors become on the wire stands in `failure`.
 
 mod agent;
+mod agent_delivery;
 mod agents;
 mod channels;
 mod chat;
@@ -113,6 +114,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::channels::Trace => channels::trace),
     on!(params::channels::Send => send::send),
     on!(params::channels::Poll => send::poll),
+    on!(params::channels::MessageAction => send::action),
 ];
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The one HTTP layer of all providers: shared connections, timeouts, size caps, no redirects, no secrets in errors.
 
+pub mod public;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

@@ -202,6 +202,7 @@ pub const METHODS: &[Method] = &[
     hidden::<params::chat::ChatInject>(Admin),
     hidden::<params::sessions::SessionsResolve>(Admin),
     hidden::<params::channels::Poll>(Admin),
+    hidden::<params::channels::MessageAction>(Write),
     hidden::<params::channels::ChannelsStart>(Admin),
     hidden::<params::channels::ChannelsStop>(Admin),
     hidden::<params::channels::Trace>(Read),

@@ -94,6 +94,8 @@ struct State {
     updates: BTreeMap<i64, Value>,
     /// Brought with the next answer whatever was confirmed.
     again: Vec<Value>,
+    /// The newest.
+    last: Option<Value>,
     next_update: i64,
     next_message: i64,
     /// The poll that counts; another ends it.
@@ -110,6 +112,8 @@ struct State {
     webhook: Option<(String, Option<String>)>,
     /// Groups that have another id now.
     moved: BTreeMap<i64, i64>,
+    /// Chats that can be looked up.
+    chats: Vec<Value>,
     /// Topics that are gone.
     gone_threads: Vec<i64>,
     revoked: bool,
@@ -127,6 +131,7 @@ impl TelegramServer {
             token: format!("{}:TEST-token-{}", Self::BOT, NEXT.fetch_add(1, Ordering::Relaxed)),
             updates: BTreeMap::new(),
             again: Vec::new(),
+            last: None,
             next_update: 1000,
             next_message: 500,
             poll: 0,
@@ -139,6 +144,7 @@ impl TelegramServer {
             files: BTreeMap::new(),
             webhook: None,
             moved: BTreeMap::new(),
+            chats: Vec::new(),
             gone_threads: Vec::new(),
             revoked: false,
         };
@@ -165,16 +171,36 @@ impl TelegramServer {
         if let Some(map) = update.as_object_mut() {
             map.insert("update_id".to_owned(), json!(id));
         }
+        state.last = Some(update.clone());
         state.updates.insert(id, update);
         drop(state);
         self.shared.changed();
         id
     }
 
+    /// Adds an update as a text, which need not be JSON; it is given its number.
+    pub fn push_raw(&self, write: impl FnOnce(i64) -> String) {
+        let mut state = self.shared.state();
+        let id = state.next_update;
+        state.next_update += 1;
+        state.updates.insert(id, Value::String(write(id)));
+        drop(state);
+        self.shared.changed();
+    }
+
     /// Adds an update whose number says the test; later ones count on from it.
     pub fn push_numbered(&self, id: i64, update: Value) {
         self.shared.state().next_update = id;
         self.push(update);
+    }
+
+    /// Brings the newest update with the next answer once more, whatever was confirmed.
+    pub fn push_last_again(&self) {
+        let mut state = self.shared.state();
+        let last = state.last.clone();
+        state.again.extend(last);
+        drop(state);
+        self.shared.changed();
     }
 
     /// Brings this with the next answer, as it is, whatever was confirmed: duplicates, strange things.
@@ -196,6 +222,11 @@ impl TelegramServer {
     /// Adds a file that `getFile` finds.
     pub fn add_file(&self, id: &str, path: &str, content: impl Into<Bytes>) {
         self.shared.state().files.insert(id.to_owned(), (path.to_owned(), content.into()));
+    }
+
+    /// Adds a chat that `getChat` finds by its id, and by its `username` where it has one; `me` is what `getChatMember` says of the bot.
+    pub fn add_chat(&self, chat: Value) {
+        self.shared.state().chats.push(chat);
     }
 
     /// A group gets another id.
@@ -381,6 +412,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             }
             Some(_) = connections.join_next() => {}
         }
+    }
+}
+
+/// The words of a message as people read them.
+pub fn visible(params: &Value) -> String {
+    let text = params["text"].as_str().or(params["caption"].as_str()).unwrap_or_default();
+    match params["parse_mode"].as_str() {
+        Some("HTML") => markup::visible(text).unwrap_or_else(|why| panic!("{text}: {why}")),
+        _ => text.to_owned(),
     }
 }
 

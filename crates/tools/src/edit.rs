@@ -33,6 +33,7 @@ const FACTS: ToolFacts = ToolFacts {
                   space included; an empty new text deletes it.",
     summary: "Replace an exact piece of text in a file",
     prompt_position: 3,
+    emoji: "📝",
     label_arguments: &[PATH.0, PATH.1],
     ..ToolFacts::named("edit")
 };

@@ -38,6 +38,7 @@ const FACTS: ToolFacts = ToolFacts {
                   end; a command that outlives its timeout is killed.",
     summary: "Run a shell command (pty for programs that need a terminal)",
     prompt_position: 8,
+    emoji: "🛠️",
     label_arguments: &["command"],
     aliases: &["bash"],
     reach: Reach::Unconfined,

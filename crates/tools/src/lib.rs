@@ -5,11 +5,12 @@
 //! This crate calls no model and knows no session.
 //!
 //! Reading order: `row` (what a row is), `args` and `path` (what every file tool shares; the files themselves are
-//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`.
+//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`, `message`.
 
 mod args;
 mod edit;
 mod exec;
+mod message;
 mod path;
 mod read;
 mod row;
@@ -22,6 +23,7 @@ use row::name_only;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::settings::ExecSettings;
+pub use message::{CurrentChannel, MessageSetup};
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
 
 /// Every tool by name, in the order in which a model is offered them (spec `tools.md` §1). Policies may also name the tools
@@ -42,7 +44,7 @@ pub const TOOLS: &[ToolRow] = &[
     name_only("canvas", &["group:ui", OPENCLAW], 13, "Show, evaluate and capture canvases on nodes"),
     name_only("nodes", &["group:nodes", OPENCLAW], 14, NODES),
     name_only("cron", &["group:automation", OPENCLAW], 15, CRON).not_for_subagents(),
-    name_only("message", &["group:messaging", OPENCLAW], 16, "Send messages and channel actions"),
+    message::ROW,
     name_only("tts", &[], u8::MAX, "Turn text into speech"),
     name_only("gateway", &["group:automation", OPENCLAW], 17, GATEWAY).not_for_subagents(),
     name_only("agents_list", &[OPENCLAW], 18, "List the agents that may be given work").not_for_subagents(),

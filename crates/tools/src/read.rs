@@ -29,6 +29,7 @@ const FACTS: ToolFacts = ToolFacts {
                   on; ask for a part with offset and limit. Images (png, jpg, gif, webp) come back as pictures.",
     summary: "Read a file",
     prompt_position: 1,
+    emoji: "📖",
     label_arguments: &[PATH.0, PATH.1],
     ..ToolFacts::named("read")
 };

@@ -8,6 +8,7 @@ use openclaw_agent::{Tool, ToolContext, ToolError, Toolbox};
 
 use crate::TOOLS;
 use crate::exec::settings::ExecSettings;
+use crate::message::MessageSetup;
 use crate::path::Resolver;
 
 /// What is known of every tool in the table.
@@ -29,6 +30,8 @@ pub struct Setup {
     pub confinement: Confinement,
     /// How commands run.
     pub exec: ExecSettings,
+    /// What can be sent to chat platforms; `None` where none is configured.
+    pub message: Option<MessageSetup>,
 }
 
 impl Setup {
@@ -45,12 +48,19 @@ type Build = fn(&Arc<Setup>) -> Box<dyn Tool>;
 pub struct ToolRow {
     facts: ToolFacts,
     build: Option<Build>,
+    needs_channel: bool,
 }
 
 impl ToolRow {
     /// A tool that this gateway has.
     pub(crate) const fn built_in(facts: ToolFacts, build: Build) -> Self {
-        Self { facts, build: Some(build) }
+        Self { facts, build: Some(build), needs_channel: false }
+    }
+
+    /// Not offered where no chat platform is configured: it could do nothing, and is long to read.
+    pub(crate) const fn needs_channel(mut self) -> Self {
+        self.needs_channel = true;
+        self
     }
 
     pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
@@ -77,7 +87,7 @@ pub(crate) const fn name_only(
     summary: &'static str,
 ) -> ToolRow {
     let facts = ToolFacts { groups, prompt_position, summary, ..ToolFacts::named(name) };
-    ToolRow { facts, build: None }
+    ToolRow { facts, build: None, needs_channel: false }
 }
 
 /// The facts of the tools that this gateway has, in the order in which a model is offered them.
@@ -93,7 +103,8 @@ pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
         Reach::Unconfined => setup.confinement == Confinement::Host,
     };
     let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
-    let rows = TOOLS.iter().filter(|row| offered(&row.facts));
+    let has_channel = setup.message.is_some();
+    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (has_channel || !row.needs_channel));
     Toolbox::new(rows.filter_map(|row| Some(row.build?(&setup))).collect(), &CATALOGUE)
 }
 

@@ -19,6 +19,7 @@ const FACTS: ToolFacts = ToolFacts {
                   Missing directories above it are created.",
     summary: "Create or replace a file",
     prompt_position: 2,
+    emoji: "✍️",
     label_arguments: &[PATH.0, PATH.1],
     ..ToolFacts::named("write")
 };

@@ -87,6 +87,17 @@ impl Snapshot {
         Self { prompt: text.into(), report, overlay, skills, ..Self::default() }
     }
 
+    /// What a conversation has of it that is offered these skills only. The row keeps the mark of the whole.
+    #[must_use]
+    pub fn only(&self, names: &[String], config: &Config) -> Self {
+        let skills: Vec<Skill> =
+            self.skills.iter().filter(|skill| names.contains(&skill.name)).cloned().collect();
+        let PromptText { text, report } = PromptText::of(skills.iter());
+        let overlay = Arc::new(Overlay::of(skills.iter(), &config.skills));
+        let (mark, version) = (self.mark.clone(), self.version);
+        Self { prompt: text.into(), report, overlay, skills, mark, version, commands: OnceLock::new() }
+    }
+
     /// The same with a version.
     pub(super) fn at_version(self, version: i64) -> Self {
         Self { mark: mark(&self.prompt, &self.skills, version), version, ..self }

@@ -116,7 +116,7 @@ mod tests {
             credential: None,
             repeats_itself: false,
         };
-        let candidates = Candidates { facts: vec![facts], passed_over: Vec::new() };
+        let candidates = Candidates { facts: vec![facts], ..Candidates::default() };
         let context = [Arc::new(Message::User(UserMessage::text("hi", 1)))];
         let mut turn = Turn::new(&context, candidates, Limits::default(), 2);
         for heard in [Heard::Polled(None), answer("yes"), Heard::Polled(None)] {

@@ -1,9 +1,10 @@
 //! Where a run begins: behind a message, or in the middle of what a crash cut short.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use openclaw_models::history;
-use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
+use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolCall};
 
 use super::{Step, Turn};
 use crate::event::{RunEnd, RunEvent, TextChange};
@@ -18,17 +19,24 @@ pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted dur
 
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
-    /// failed or cut-off answer at the end is no answer: the model is asked again.
-    pub(super) fn begin(&mut self, context: &[Arc<Message>], now: i64) {
+    /// failed or cut-off answer at the end is no answer: the model is asked again. Calls of `repeatable` tools are made again.
+    pub(super) fn begin(&mut self, context: &[Arc<Message>], repeatable: &[&'static str], now: i64) {
         // Calls that are open before a new message belong to another run, which a crash cut short.
         let last = context.last().map(Arc::as_ref);
         if matches!(last, Some(Message::User(_))) {
             return;
         }
         self.remember_answers(context);
-        for call in history::unanswered(context) {
+        let is_repeatable = |call: &ToolCall| repeatable.contains(&call.name.as_str());
+        let (again, closed): (VecDeque<_>, VecDeque<_>) =
+            history::unanswered(context).into_iter().partition(is_repeatable);
+        for call in closed {
             let result = history::result_for(&call, INTERRUPTED, now);
             self.steps.push_back(Step::Append(Message::ToolResult(result), None));
+        }
+        if !again.is_empty() {
+            self.rounds += 1;
+            self.enter_tools(again);
         }
         match last {
             None => self.fail(RunError {

@@ -45,7 +45,7 @@ pub(super) enum Next {
 
 impl Attempts {
     pub(super) fn new(candidates: Candidates, retries: u32) -> Self {
-        let Candidates { facts, passed_over } = candidates;
+        let Candidates { facts, passed_over, repeatable: _ } = candidates;
         Self {
             thinking: facts.first().map_or(ThinkingLevel::Off, |first| first.thinking),
             candidates: facts,
@@ -275,7 +275,7 @@ mod tests {
             credential: None,
             repeats_itself: false,
         };
-        Attempts::new(Candidates { facts: (0..candidates).map(facts).collect(), passed_over: Vec::new() }, 3)
+        Attempts::new(Candidates { facts: (0..candidates).map(facts).collect(), ..Candidates::default() }, 3)
     }
 
     fn secs(n: u64) -> Next {
@@ -330,7 +330,7 @@ mod tests {
             credential: None,
             repeats_itself: true,
         };
-        let mut one = Attempts::new(Candidates { facts: vec![facts], passed_over: Vec::new() }, 3);
+        let mut one = Attempts::new(Candidates { facts: vec![facts], ..Candidates::default() }, 3);
         assert_eq!(one.after(&failure(FailureKind::Transient), true), secs(2));
         assert_eq!(one.after(&failure(FailureKind::Transient), false), Next::GiveUp);
     }
@@ -409,7 +409,10 @@ mod tests {
             repeats_itself: true,
         };
         let passed_over = passed_over.iter().map(|line| (*line).to_owned()).collect();
-        Attempts::new(Candidates { facts: rows.iter().map(facts).collect(), passed_over }, 3)
+        Attempts::new(
+            Candidates { facts: rows.iter().map(facts).collect(), passed_over, ..Candidates::default() },
+            3,
+        )
     }
 
     #[test]

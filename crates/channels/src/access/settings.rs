@@ -25,6 +25,8 @@ pub struct AccessSettings {
     pub history_limit: Option<u32>,
     /// Whether the channel may write the configuration; it may unless told otherwise.
     pub config_writes: Option<bool>,
+    /// Which reactions the agent hears of.
+    pub reaction_notifications: ReactionNotifications,
     /// `dm`, where a platform keeps policy and list in a section of their own.
     dm: Direct,
 }
@@ -88,6 +90,19 @@ pub enum GroupPolicy {
     Open,
     /// Nobody.
     Disabled,
+}
+
+/// `reactionNotifications`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactionNotifications {
+    /// None.
+    Off,
+    /// To messages of ours.
+    #[default]
+    Own,
+    /// All.
+    All,
 }
 
 /// `groups.<id>`.

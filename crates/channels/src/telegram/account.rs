@@ -1,6 +1,6 @@
 //! One bot at work.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,27 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::addresses::addresses;
 use super::api_root::ApiRoot;
-use super::client::Client;
+use super::client::{Client, Transport};
 use super::credentials::{self, BotToken};
 use super::entities::Me;
 use super::failure::{ApiError, Refusal};
+use super::keyboards::Keyboards;
 use super::pace::Pace;
-use super::settings::AccountSettings;
-use super::{actions, draft, fetch, menu, probe, receive, send, thread};
+use super::settings::{AccountSettings, InlineButtons};
+use super::wire::Wire as _;
+use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
-    Fetched, MediaRef, MenuCommand, Outgoing, Part, Probe, Receipt, Repeats, SendError, Unusable,
+    Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, SendError, Target, Turn,
+    Unusable,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
 const MOVED_REMEMBERED: usize = 1000;
+/// Messages that the agent has reacted to and are remembered.
+const REACTED_REMEMBERED: usize = 1000;
 /// A longer wait is left to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -35,9 +41,12 @@ pub(super) struct Bot {
     pub(super) settings: AccountSettings,
     pub(super) client: Client,
     pub(super) state_dir: PathBuf,
+    pub(super) keyboards: Keyboards,
     pace: Mutex<Pace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
+    /// Messages that the agent has reacted to: its reaction took the place of an acknowledgement, which is not to be taken back then.
+    reacted: Mutex<VecDeque<(String, String)>>,
 }
 
 impl Bot {
@@ -53,15 +62,23 @@ impl Bot {
         let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
         let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
         let call = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let client = Client::new(root, token, proxy, call.filter(|call| !call.is_zero())).map_err(wrong)?;
+        let transport = Transport {
+            proxy,
+            call: call.filter(|call| !call.is_zero()),
+            addresses: addresses(&settings.network, config.environment()),
+        };
+        let client = Client::new(root, token, transport).map_err(wrong)?;
+        let keyboards = Keyboards::new(config.paths().state_dir(), id);
         Ok(Self {
             id: id.to_owned(),
+            keyboards,
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),
             pace: Mutex::default(),
             moved: Mutex::default(),
             me: Mutex::default(),
+            reacted: Mutex::default(),
         })
     }
 
@@ -74,6 +91,20 @@ impl Bot {
         let me = Me::read(&user).ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
         *self.me.lock() = Some(me.clone());
         Ok(me)
+    }
+
+    /// The agent has reacted to the message that `params` name.
+    pub(super) fn note_reaction(&self, params: &Value) {
+        let mut reacted = self.reacted.lock();
+        if reacted.len() >= REACTED_REMEMBERED {
+            reacted.pop_front();
+        }
+        reacted.extend(message_of(params));
+    }
+
+    /// Whether it has.
+    pub(super) fn has_reacted(&self, params: &Value) -> bool {
+        message_of(params).is_some_and(|message| self.reacted.lock().contains(&message))
     }
 
     /// The id a chat has now.
@@ -91,8 +122,17 @@ impl Bot {
         to.to_string()
     }
 
+    /// Whether a chat's turn is now; then its place is taken.
+    fn turn_of(&self, at: &Address) -> Turn {
+        let chat = self.current(&at.target);
+        match self.pace.lock().try_reserve(&chat, Instant::now()) {
+            Ok(()) => Turn::Now,
+            Err(wait) => Turn::After(wait),
+        }
+    }
+
     /// Waits for a chat's turn.
-    pub(super) async fn turn(&self, chat: &str) -> Result<(), SendError> {
+    pub(super) async fn wait_turn(&self, chat: &str) -> Result<(), SendError> {
         let now = Instant::now();
         if let Some(left) = self.pace.lock().parked(chat, now).filter(|left| *left > LONGEST_WAIT) {
             let reason = format!("Telegram asked to send less to chat {chat}");
@@ -142,6 +182,10 @@ impl Account for Bot {
 
     fn repeats(&self) -> Repeats {
         Repeats::Doubled
+    }
+
+    fn turn(&self, at: &Address) -> Turn {
+        self.turn_of(at)
     }
 
     fn send<'a>(
@@ -194,13 +238,41 @@ impl Account for Bot {
         actions::offered(&self.settings)
     }
 
+    fn permits(&self, action: &str) -> Result<(), ActionError> {
+        actions::permit(&self.settings, action)
+    }
+
+    fn has_buttons(&self) -> bool {
+        self.settings.inline_buttons() != InlineButtons::Off
+    }
+
+    fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
+        actions::permit_buttons(&self.settings, at)
+    }
+
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {
         Box::pin(probe::probe(self, timeout))
+    }
+
+    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+        Box::pin(directory::look_up(self, target))
     }
 
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
         Box::pin(menu::offer(self, commands))
     }
+}
+
+/// Chat and message of an action.
+fn message_of(params: &Value) -> Option<(String, String)> {
+    let text = |key: &str| match params.at(key) {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let chat = ["to", "target", "chatId", "channelId"].iter().find_map(|key| text(key))?;
+    let chat = super::target::read(&chat).ok()?.id;
+    Some((chat, text("messageId")?))
 }
 
 /// Ready to be started.

@@ -1,60 +1,114 @@
-//! What agents may do besides sending: react, edit, delete, stickers (spec `channels.md` §6.2, §7.5).
+//! What agents may do besides sending: react, edit, delete, pin, topics, stickers (spec `channels.md` §6.2, §7.5).
+//!
+//! What makes a message of its own (text, poll, sticker) is no action here: it is a part, and passes through the outbox.
 
 use serde_json::{Value, json};
 
 use super::account::{Bot, chat_id, set};
 use super::failure::{ApiError, Refusal};
 use super::outgoing::keyboard;
-use super::settings::{AccountSettings, ReactionLevel};
+use super::settings::{AccountSettings, ActionGates, InlineButtons, ReactionLevel};
 use super::wire::Wire as _;
-use super::{reactions, stickers, target};
+use super::{reactions, stickers, target, thread};
 use crate::{ActionError, Address, Button, Target};
 
 /// An acknowledgement by the gateway itself, which agents can't ask for and their gates do not concern.
 const ACKNOWLEDGE: &str = "acknowledge";
 
+/// Characters of a topic's name.
+const TOPIC_NAME: usize = 128;
+
+/// What switches an action on: its key in `channels.telegram.actions`.
+struct Gate {
+    action: &'static str,
+    key: &'static str,
+    is_on: fn(&ActionGates) -> bool,
+}
+
+const fn gate(action: &'static str, key: &'static str, is_on: fn(&ActionGates) -> bool) -> Gate {
+    Gate { action, key, is_on }
+}
+
+/// Every action, sorted.
+const GATES: &[Gate] = &[
+    gate("delete", "deleteMessage", |gates| gates.delete_message),
+    gate("edit", "editMessage", |gates| gates.edit_message),
+    gate("list-pins", "pins", |gates| gates.pins),
+    gate("pin", "pins", |gates| gates.pins),
+    gate("poll", "poll", |gates| gates.poll && gates.send_message),
+    gate("react", "reactions", |gates| gates.reactions),
+    gate("send", "sendMessage", |gates| gates.send_message),
+    gate("sticker", "sticker", |gates| gates.sticker),
+    gate("sticker-search", "sticker", |gates| gates.sticker),
+    gate("thread-create", "createForumTopic", |gates| gates.create_forum_topic),
+    gate("thread-reply", "sendMessage", |gates| gates.send_message),
+    gate("unpin", "pins", |gates| gates.pins),
+];
+
 /// The actions that are switched on, sorted.
 pub(super) fn offered(settings: &AccountSettings) -> Vec<&'static str> {
-    let gates = settings.actions;
-    let rows = [
-        ("delete", gates.delete_message),
-        ("edit", gates.edit_message),
-        ("react", gates.reactions && agent_may_react(settings)),
-        ("send", gates.send_message),
-        ("sticker", gates.sticker),
-        ("sticker-search", gates.sticker),
-    ];
-    rows.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
+    let is_on = |gate: &&Gate| permit(settings, gate.action).is_ok();
+    GATES.iter().filter(is_on).map(|gate| gate.action).collect()
+}
+
+/// Whether agents may do it.
+pub(super) fn permit(settings: &AccountSettings, action: &str) -> Result<(), ActionError> {
+    let Some(gate) = GATES.iter().find(|gate| gate.action == action) else {
+        return Err(ActionError::Unsupported(action.to_owned()));
+    };
+    if !(gate.is_on)(&settings.actions) {
+        let key = if settings.actions.send_message || action != "poll" { gate.key } else { "sendMessage" };
+        return Err(ActionError::Invalid(format!(
+            "Telegram {key} is disabled; set channels.telegram.actions.{key} to true to enable it."
+        )));
+    }
+    if action == "react" && !agent_may_react(settings) {
+        return Err(ActionError::Invalid(level_text(settings.reaction_level)));
+    }
+    Ok(())
+}
+
+/// Whether buttons may be shown in a chat.
+pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result<(), ActionError> {
+    let text = match settings.inline_buttons() {
+        InlineButtons::Off => {
+            "Telegram inline buttons are disabled; set channels.telegram.capabilities.inlineButtons to dm, group, all or allowlist to enable them."
+        }
+        InlineButtons::Dm if !thread::is_private(at) => {
+            "Telegram inline buttons are limited to DMs when inlineButtons=\"dm\"."
+        }
+        InlineButtons::Group if thread::is_private(at) => {
+            "Telegram inline buttons are limited to groups when inlineButtons=\"group\"."
+        }
+        InlineButtons::Dm | InlineButtons::Group | InlineButtons::All | InlineButtons::Allowlist => {
+            return Ok(());
+        }
+    };
+    Err(ActionError::Invalid(text.to_owned()))
 }
 
 /// Does one.
 pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value, ActionError> {
-    let gates = bot.settings.actions;
+    if action != ACKNOWLEDGE {
+        permit(&bot.settings, action)?;
+    }
     match action {
+        ACKNOWLEDGE if params.flag("remove") && bot.has_reacted(params) => {
+            Ok(json!({"ok": true, "replaced": true}))
+        }
         ACKNOWLEDGE => react(bot, params).await,
         "react" => {
-            gate(gates.reactions, "reactions")?;
-            if !agent_may_react(&bot.settings) {
-                return Err(ActionError::Invalid(level_text(bot.settings.reaction_level)));
-            }
-            react(bot, params).await
+            let done = react(bot, params).await?;
+            bot.note_reaction(params);
+            Ok(done)
         }
-        "edit" => {
-            gate(gates.edit_message, "editMessage")?;
-            edit(bot, params).await
-        }
-        "delete" => {
-            gate(gates.delete_message, "deleteMessage")?;
-            delete(bot, params).await
-        }
-        "sticker" => {
-            gate(gates.sticker, "sticker")?;
-            sticker(bot, params).await
-        }
-        "sticker-search" => {
-            gate(gates.sticker, "sticker")?;
-            search(bot, params).await
-        }
+        "edit" => edit(bot, params).await,
+        "delete" => delete(bot, params).await,
+        "pin" => pin(bot, params).await,
+        "unpin" => unpin(bot, params).await,
+        "list-pins" => pins(bot, params).await,
+        "thread-create" => create_topic(bot, params).await,
+        "sticker-search" => search(bot, params).await,
         _ => Err(ActionError::Unsupported(action.to_owned())),
     }
 }
@@ -68,15 +122,6 @@ fn level_text(level: ReactionLevel) -> String {
     format!(
         "Telegram agent reactions disabled (reactionLevel=\"{level}\"). Set channels.telegram.reactionLevel to \"minimal\" or \"extensive\" to enable."
     )
-}
-
-fn gate(is_on: bool, name: &str) -> Result<(), ActionError> {
-    if is_on {
-        return Ok(());
-    }
-    let text =
-        format!("Telegram {name} is disabled; set channels.telegram.actions.{name} to true to enable it.");
-    Err(ActionError::Invalid(text))
 }
 
 async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
@@ -110,10 +155,14 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let text = text.ok_or_else(|| invalid("message is required"))?;
     let words = super::parts::words(text, &bot.settings);
     let mut call = json!({"chat_id": place.chat, "message_id": message, "text": words.plain});
-    if let Some(buttons) = params.get("buttons").filter(|buttons| !buttons.is_null()) {
-        // None of them takes the keyboard away.
-        let keyboard = keyboard(&read_buttons(buttons)).unwrap_or_else(|| json!({"inline_keyboard": []}));
-        set(&mut call, "reply_markup", keyboard);
+    // Telegram takes away the keyboard that an edit does not name, so the one that is there is named again.
+    let asked = params.get("buttons").filter(|buttons| !buttons.is_null());
+    let wanted = match asked {
+        Some(buttons) => keyboard(&read_buttons(buttons)),
+        None => bot.keyboards.of(&place.id, &message.to_string()).await,
+    };
+    if asked.is_some() || wanted.is_some() {
+        set(&mut call, "reply_markup", wanted.clone().unwrap_or_else(|| json!({"inline_keyboard": []})));
     }
     if !bot.settings.shows_link_previews() {
         set(&mut call, "link_preview_options", json!({"is_disabled": true}));
@@ -130,7 +179,12 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     }
     match done {
         Err(error) if error.refusal() != Some(Refusal::NotModified) => Err(place.failed(bot, error)),
-        Ok(_) | Err(_) => Ok(json!({"ok": true, "messageId": message.to_string(), "chatId": place.id})),
+        Ok(_) | Err(_) => {
+            if asked.is_some() {
+                bot.keyboards.put(&place.id, &message.to_string(), wanted).await;
+            }
+            Ok(json!({"ok": true, "messageId": message.to_string(), "chatId": place.id}))
+        }
     }
 }
 
@@ -141,22 +195,56 @@ async fn delete(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     done.map(|_| json!({"ok": true, "deleted": true})).map_err(|error| place.failed(bot, error))
 }
 
-async fn sticker(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
+async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
-    let listed = || params.list("stickerId").first().and_then(Value::as_str);
-    let file = params.text("fileId").or_else(|| params.text("stickerId")).or_else(listed);
-    let file = file.ok_or_else(|| invalid("fileId (or stickerId) is required; sticker-search finds one"))?;
-    let mut call = json!({"chat_id": place.chat, "sticker": file});
-    if let Some(thread) = place.thread {
-        set(&mut call, "message_thread_id", thread);
+    let message = place.message(params)?;
+    let quietly = params.flag("silent");
+    let call = json!({"chat_id": place.chat, "message_id": message, "disable_notification": quietly});
+    let done = bot.client.call("pinChatMessage", &call).await;
+    done.map(|_| json!({"ok": true, "pinned": true, "messageId": message.to_string()}))
+        .map_err(|error| place.failed(bot, error))
+}
+
+/// Without a message the newest pin goes.
+async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
+    let place = Place::of(bot, params)?;
+    let mut call = json!({"chat_id": place.chat});
+    if !params.at("messageId").is_null() {
+        set(&mut call, "message_id", place.message(params)?);
     }
-    if let Some(reply) = number(params, "replyTo") {
-        set(&mut call, "reply_parameters", json!({"message_id": reply, "allow_sending_without_reply": true}));
+    let done = bot.client.call("unpinChatMessage", &call).await;
+    done.map(|_| json!({"ok": true, "unpinned": true})).map_err(|error| place.failed(bot, error))
+}
+
+/// Bots are shown the newest pin alone.
+async fn pins(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
+    let place = Place::of(bot, params)?;
+    let call = json!({"chat_id": place.chat});
+    let chat = bot.client.call("getChat", &call).await.map_err(|error| place.failed(bot, error))?;
+    let shown = |pin: &Value| {
+        json!({
+            "messageId": pin.int("message_id").map(|id| id.to_string()),
+            "text": pin.text("text").or_else(|| pin.text("caption")),
+            "date": pin.int("date"),
+        })
+    };
+    let pins: Vec<Value> = chat.object("pinned_message").map(shown).into_iter().collect();
+    Ok(
+        json!({"ok": true, "chatId": place.id, "pins": pins, "note": "Telegram shows bots the newest pin alone."}),
+    )
+}
+
+async fn create_topic(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
+    let place = Place::of(bot, params)?;
+    let name = params.text("threadName").or_else(|| params.text("name")).map(str::trim).unwrap_or_default();
+    if name.is_empty() {
+        return Err(invalid("threadName is required"));
     }
-    bot.turn(&place.id).await?;
-    let sent = bot.client.call("sendSticker", &call).await.map_err(|error| place.failed(bot, error))?;
-    let message = sent.int("message_id").map(|id| id.to_string());
-    Ok(json!({"ok": true, "messageId": message, "chatId": place.id}))
+    let name: String = name.chars().take(TOPIC_NAME).collect();
+    let call = json!({"chat_id": place.chat, "name": name});
+    let made = bot.client.call("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
+    let thread = made.int("message_thread_id").map(|id| id.to_string());
+    Ok(json!({"ok": true, "threadId": thread, "threadName": name, "chatId": place.id}))
 }
 
 async fn search(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
@@ -172,7 +260,6 @@ async fn search(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 struct Place {
     id: String,
     chat: Value,
-    thread: Option<i64>,
 }
 
 impl Place {
@@ -184,12 +271,9 @@ impl Place {
             _ => None,
         });
         let written = written.ok_or_else(|| invalid("Action requires a target."))?;
-        let Target { id, thread, .. } = target::read(&written).map_err(|error| invalid(&error.0))?;
+        let Target { id, .. } = target::read(&written).map_err(|error| invalid(&error.0))?;
         let id = bot.current(&id);
-        let thread = number(params, "threadId").map(|id| id.to_string()).or(thread);
-        let address =
-            Address { channel: super::ID.to_owned(), account: bot.id.clone(), target: id.clone(), thread };
-        Ok(Self { chat: chat_id(&id), thread: super::thread::to_send(&address), id })
+        Ok(Self { chat: chat_id(&id), id })
     }
 
     fn message(&self, params: &Value) -> Result<i64, ActionError> {

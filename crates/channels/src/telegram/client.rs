@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
+use super::addresses::{Addresses, FirstFamily};
 use super::api_root::{ApiRoot, is_loopback};
 use super::credentials::BotToken;
 use super::failure::ApiError;
@@ -25,6 +26,8 @@ const UPLOAD_SPEED: u64 = 100_000;
 const IDLE: Duration = Duration::from_secs(20);
 /// Longest answer that is read: a hundred updates of an ordinary size, many times over.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
+/// Bytes of an answer that can't be read in which the number of its first update is looked for.
+const HEAD: usize = 200;
 
 /// One bot at the Bot API. Cheap to clone.
 #[derive(Clone)]
@@ -33,7 +36,19 @@ pub(super) struct Client {
     root: ApiRoot,
     token: BotToken,
     proxy: Option<url::Url>,
+    addresses: Addresses,
     call: Duration,
+}
+
+/// How the Bot API is reached.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Transport<'a> {
+    /// Through this proxy.
+    pub(super) proxy: Option<&'a str>,
+    /// How long an ordinary call may take, where that is set.
+    pub(super) call: Option<Duration>,
+    /// By which addresses.
+    pub(super) addresses: Addresses,
 }
 
 /// A file to be uploaded.
@@ -49,21 +64,17 @@ pub(super) struct Upload {
 impl Client {
     /// # Errors
     /// When the proxy is none, or TLS can't be set up; for people.
-    pub(super) fn new(
-        root: ApiRoot,
-        token: BotToken,
-        proxy: Option<&str>,
-        call: Option<Duration>,
-    ) -> Result<Self, String> {
+    pub(super) fn new(root: ApiRoot, token: BotToken, transport: Transport<'_>) -> Result<Self, String> {
+        let Transport { proxy, call, addresses } = transport;
         let proxy = proxy.filter(|text| !text.trim().is_empty()).map(parse_proxy).transpose()?;
-        let http = build(&root, proxy.as_ref())?;
-        Ok(Self { http, root, token, proxy, call: call.unwrap_or(CALL) })
+        let http = build(&root, proxy.as_ref(), addresses)?;
+        Ok(Self { http, root, token, proxy, addresses, call: call.unwrap_or(CALL) })
     }
 
     /// The same bot over connections of its own. Long polling has them, so that a poll that hangs holds up no message; and it takes new
     /// ones after a failure, because the old ones may be dead without anybody having said so.
     pub(super) fn with_new_connections(&self) -> Self {
-        match build(&self.root, self.proxy.as_ref()) {
+        match build(&self.root, self.proxy.as_ref(), self.addresses) {
             Ok(http) => Self { http, ..self.clone() },
             // It could be built before.
             Err(_) => self.clone(),
@@ -154,7 +165,7 @@ impl Client {
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
             append(&mut bytes, &chunk)?;
         }
-        serde_json::from_slice(&bytes).map_err(|_| ApiError::Lost("the answer is not JSON".to_owned()))
+        serde_json::from_slice(&bytes).map_err(|_| unread("Telegram's answer is not JSON".to_owned(), &bytes))
     }
 
     fn refused(&self, status: u16, answer: &Value) -> ApiError {
@@ -189,7 +200,8 @@ fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::e
 
 fn append(bytes: &mut Vec<u8>, chunk: &Bytes) -> Result<(), ApiError> {
     if bytes.len() + chunk.len() > MAX_ANSWER {
-        return Err(ApiError::TooLong(MAX_ANSWER));
+        bytes.extend(chunk.iter().take(HEAD));
+        return Err(unread(format!("Telegram's answer is longer than {MAX_ANSWER} bytes"), bytes));
     }
     bytes.extend_from_slice(chunk);
     Ok(())
@@ -207,7 +219,15 @@ fn parse_proxy(text: &str) -> Result<url::Url, String> {
     url.ok_or_else(|| "channels.telegram.proxy must be an http or https address".to_owned())
 }
 
-fn build(root: &ApiRoot, proxy: Option<&url::Url>) -> Result<reqwest::Client, String> {
+/// An answer that came and can't be read. Its beginning names the first update in it, if it has updates.
+fn unread(what: String, answer: &[u8]) -> ApiError {
+    let head = String::from_utf8_lossy(answer.get(..HEAD).unwrap_or(answer)).into_owned();
+    let behind = head.split_once("\"update_id\"").map(|(_, behind)| behind.trim_start_matches([' ', ':']));
+    let digits = behind.map(|behind| behind.chars().take_while(char::is_ascii_digit).collect::<String>());
+    ApiError::Unread { what, update: digits.and_then(|digits| digits.parse().ok()) }
+}
+
+fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Result<reqwest::Client, String> {
     // The error says that a provider is installed already, which is what we want.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -219,6 +239,9 @@ fn build(root: &ApiRoot, proxy: Option<&url::Url>) -> Result<reqwest::Client, St
         .http1_only()
         .pool_idle_timeout(IDLE)
         .tcp_keepalive(Duration::from_secs(30));
+    if addresses == Addresses::FirstFamily {
+        builder = builder.dns_resolver(std::sync::Arc::new(FirstFamily));
+    }
     builder = match proxy {
         Some(proxy) if !root.is_local() || is_loopback(proxy) => {
             let proxy =

@@ -21,9 +21,14 @@ pub(super) enum ApiError {
     /// The request went out and nothing that can be read came back.
     #[error("Telegram did not answer: {0}")]
     Lost(String),
-    /// The answer is longer than is read.
-    #[error("Telegram's answer is longer than {0} bytes")]
-    TooLong(usize),
+    /// The answer is too long, or is no JSON.
+    #[error("{what}")]
+    Unread {
+        /// What is wrong with it.
+        what: String,
+        /// The first update in it, where it has updates.
+        update: Option<i64>,
+    },
     /// The API said no.
     #[error("Telegram {status}: {text}")]
     Refused {
@@ -136,7 +141,7 @@ impl ApiError {
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Refused { refusal, .. } => Some(*refusal),
-            Self::Unreachable(_) | Self::Lost(_) | Self::TooLong(_) => None,
+            Self::Unreachable(_) | Self::Lost(_) | Self::Unread { .. } => None,
         }
     }
 
@@ -145,7 +150,7 @@ impl ApiError {
         let reason = self.to_string();
         match self {
             Self::Unreachable(_) => SendError::Retry { reason, after: None },
-            Self::Lost(_) | Self::TooLong(_) => SendError::Uncertain { reason },
+            Self::Lost(_) | Self::Unread { .. } => SendError::Uncertain { reason },
             Self::Refused { refusal, .. } => match refusal {
                 Refusal::Slower(after) if after > LONGEST_WAIT => SendError::Final { reason },
                 Refusal::Slower(after) => SendError::Retry { reason, after: Some(after) },

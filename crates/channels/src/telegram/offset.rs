@@ -36,11 +36,7 @@ pub(super) struct OffsetFile {
 impl OffsetFile {
     /// The file of an account of a bot. What another bot has read says nothing of this one.
     pub(super) fn new(state_dir: &Path, account: &str, bot: i64) -> Self {
-        let name: String = account
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
-            .collect();
-        Self { path: state_dir.join("telegram").join(format!("update-offset-{name}.json")), bot }
+        Self { path: state_dir.join("telegram").join(file_name("update-offset", account)), bot }
     }
 
     /// What it says; `None` where it says nothing of this bot. Blocking.
@@ -69,6 +65,12 @@ impl OffsetFile {
         text.push(b'\n');
         replace(&self.path, &text, Durability::Whole)
     }
+}
+
+/// The name of a file of an account.
+pub(super) fn file_name(kind: &str, account: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    format!("{kind}-{}.json", account.chars().map(plain).collect::<String>())
 }
 
 fn modified(path: &Path) -> Option<i64> {

@@ -89,6 +89,10 @@ pub(super) fn request(
             set(&mut params, "is_anonymous", false);
             Request { method: "sendPoll", params, upload: None }
         }
+        Content::Sticker { id } => {
+            set(&mut params, "sticker", id.as_str());
+            Request { method: "sendSticker", params, upload: None }
+        }
     }
 }
 

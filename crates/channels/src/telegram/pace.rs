@@ -77,6 +77,23 @@ impl Pace {
         at
     }
 
+    /// The place of a message that goes to a chat now; or how long it would have to wait, and then none is taken.
+    pub(super) fn try_reserve(&mut self, chat: &str, now: Instant) -> Result<(), Duration> {
+        let at = self.earliest(chat, now);
+        if at > now {
+            return Err(at.duration_since(now));
+        }
+        self.reserve(chat, now);
+        Ok(())
+    }
+
+    fn earliest(&self, chat: &str, now: Instant) -> Instant {
+        let place = self.chats.get(chat);
+        let not_before = place.and_then(|place| place.parked_until).map_or(now, |until| until.max(now));
+        let windows = place.into_iter().flat_map(|place| &place.windows).chain([&self.all]);
+        windows.fold(not_before, |at, window| at.max(window.earliest(now)))
+    }
+
     /// Nothing is sent to a chat for so long.
     pub(super) fn park(&mut self, chat: &str, wait: Duration, now: Instant) {
         let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
@@ -142,6 +159,22 @@ mod tests {
             .map(|chat| pace.reserve(&chat.to_string(), now).duration_since(now).as_millis())
             .collect();
         assert_eq!((all[29], all[30], all[59], all[60]), (0, 1000, 1000, 2000));
+    }
+
+    #[test]
+    fn what_has_to_wait_takes_no_place() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        for _ in 0..3 {
+            assert_eq!(pace.try_reserve("1", now), Ok(()));
+        }
+        for _ in 0..9 {
+            assert_eq!(pace.try_reserve("1", now), Err(Duration::from_secs(3)));
+        }
+        assert_eq!(pace.try_reserve("1", now + Duration::from_secs(3)), Ok(()));
+        pace.park("2", Duration::from_secs(30), now);
+        assert_eq!(pace.try_reserve("2", now), Err(Duration::from_secs(30)));
+        assert_eq!(pace.try_reserve("3", now), Ok(()), "a parked chat holds up no other");
     }
 
     #[test]

@@ -139,6 +139,7 @@ mod tests {
             Content::Media { caption: Some(_), .. } => 'c',
             Content::Media { caption: None, .. } => 'm',
             Content::Poll { .. } => 'p',
+            Content::Sticker { .. } => 's',
         };
         parts.iter().map(letter).collect()
     }

@@ -32,6 +32,8 @@ pub(super) struct Ask {
 pub(super) enum Next {
     /// Wait, then ask again over a new connection.
     Pause(Duration),
+    /// This update can't be read, also alone: it is passed over, so that those behind it are heard.
+    PassOver(i64),
     /// It is of no use.
     End(Exit),
 }
@@ -85,9 +87,13 @@ impl Polling {
 
     /// There was no answer.
     pub(super) fn failed(&mut self, error: &ApiError, chance: f64) -> Next {
-        if matches!(error, ApiError::TooLong(_)) {
-            // One by one they may fit.
+        if let ApiError::Unread { update, .. } = error {
+            let was_alone = self.limit == 1;
+            // One by one they may be read.
             self.limit = 1;
+            if let Some(update) = update.filter(|update| was_alone && self.is_new(*update)) {
+                return Next::PassOver(update);
+            }
         }
         let pause = self.not_taken(chance);
         match error.refusal() {
@@ -181,11 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_too_long_is_asked_for_in_pieces() {
+    fn an_answer_that_cannot_be_read_is_asked_for_one_by_one() {
         let mut polling = Polling::new(None);
-        polling.failed(&ApiError::TooLong(1), 0.5);
+        let unread = |update| ApiError::Unread { what: "too long".to_owned(), update };
+        assert!(matches!(polling.failed(&unread(Some(7)), 0.5), Next::Pause(_)), "another of them may be it");
         assert_eq!(polling.ask(0).limit, 1);
-        polling.took(Some(1), 0);
-        assert_eq!(polling.ask(0).limit, 100);
+        assert!(matches!(polling.failed(&unread(None), 0.5), Next::Pause(_)), "no answer with updates");
+        assert_eq!(polling.failed(&unread(Some(7)), 0.5), Next::PassOver(7));
+        assert_eq!(polling.took(Some(7), 0), Some(Taken { update: 7, at: 0 }));
+        assert_eq!(polling.ask(0), Ask { offset: Some(8), limit: 100 });
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::account::Bot;
+use super::audit::{self, Audit};
 use super::failure::ApiError;
 use super::wire::Wire as _;
 use crate::Probe;
@@ -20,10 +21,10 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
         Err(error) => {
             let status = match &error {
                 ApiError::Refused { status, .. } => Some(*status),
-                ApiError::Unreachable(_) | ApiError::Lost(_) | ApiError::TooLong(_) => None,
+                ApiError::Unreachable(_) | ApiError::Lost(_) | ApiError::Unread { .. } => None,
             };
             let error = Some(error.to_string());
-            return Probe { ok: false, status, error, elapsed_ms: elapsed(), details: Map::new() };
+            return Probe { ok: false, status, error, elapsed_ms: elapsed(), ..Probe::default() };
         }
     };
     let left = timeout.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
@@ -33,7 +34,15 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
     if let Some(webhook) = webhook {
         details.insert("webhook".to_owned(), hook(&webhook));
     }
-    Probe { ok: true, status: Some(200), error: None, elapsed_ms: elapsed(), details }
+    let elapsed_ms = elapsed();
+    let left = timeout.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
+    let audit = audit::audit(bot, user.int("id").unwrap_or_default(), left).await;
+    let issues = audit
+        .as_ref()
+        .map(|audit| audit.issues(user.flag("can_read_all_group_messages")))
+        .unwrap_or_default();
+    let audit = audit.as_ref().map(Audit::shown);
+    Probe { ok: true, status: Some(200), error: None, elapsed_ms, details, audit, issues }
 }
 
 fn who(user: &Value) -> Value {

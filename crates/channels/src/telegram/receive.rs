@@ -10,10 +10,10 @@ use super::account::Bot;
 use super::client::Client;
 use super::entities::Me;
 use super::failure::ApiError;
-use super::offset::OffsetFile;
+use super::offset::{OffsetFile, Taken};
 use super::poller_slot::{self, PollerSlot};
 use super::polling::{Ask, Next, Polling};
-use super::{update, webhook};
+use super::{stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
 /// How long Telegram holds a poll when there is nothing.
@@ -68,6 +68,8 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
             Ok(me) => return Ok((me, slot)),
             Err(error) => match failed(&mut polling, &error, io) {
                 Next::Pause(wait) => tokio::time::sleep(wait).await,
+                // Who we are has no updates in it.
+                Next::PassOver(_) => {}
                 Next::End(exit) => return Err(exit),
             },
         }
@@ -102,6 +104,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
         };
         match next {
             None => {}
+            Some(Next::PassOver(update)) => pass_over(io, &bot.id, &mut polling, &file, update).await,
             Some(Next::End(exit)) => return exit,
             Some(Next::Pause(wait)) => tokio::select! { biased;
                 () = io.stop.cancelled() => return Exit::Stopped,
@@ -145,21 +148,37 @@ async fn hand_over(
     let read: Vec<update::Update> =
         list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now_ms())).collect();
     let callbacks: Vec<String> = read.iter().filter_map(|update| update.callback.clone()).collect();
-    let events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
+    let mut events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
+    stickers::describe(&bot.state_dir, list, &mut events).await;
     if let Err(why) = give(io, events).await {
         tracing::warn!(account = bot.id, %why, "the inbox did not take Telegram's updates; they are asked for again");
         return Some(polling.not_taken(rand::random()));
     }
     callbacks.into_iter().for_each(|callback| answers.add(callback));
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
-        let (file, account) = (file.clone(), bot.id.clone());
-        let written = tokio::task::spawn_blocking(move || file.write(taken)).await;
-        if let Ok(Err(error)) = written {
-            // The inbox knows them: after a start they are brought again and dropped.
-            tracing::warn!(account, %error, "how far Telegram was read could not be written down");
-        }
+        write_down(&bot.id, file, taken).await;
     }
     None
+}
+
+/// An update that can't be read is not asked for for ever.
+async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, file: &OffsetFile, update: i64) {
+    tracing::error!(account, update, "an update of Telegram can't be read and is passed over");
+    io.status.update(|status| {
+        status.last_error = Some(format!("Telegram's update {update} can't be read and was passed over"));
+    });
+    if let Some(taken) = polling.took(Some(update), now_ms()) {
+        write_down(account, file, taken).await;
+    }
+}
+
+async fn write_down(account: &str, file: &OffsetFile, taken: Taken) {
+    let file = file.clone();
+    let written = tokio::task::spawn_blocking(move || file.write(taken)).await;
+    if let Ok(Err(error)) = written {
+        // The inbox knows them: after a start they are brought again and dropped.
+        tracing::warn!(account, %error, "how far Telegram was read could not be written down");
+    }
 }
 
 /// Gives events to the inbox.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::account::Bot;
 use super::failure::{ApiError, Refusal};
-use super::outgoing::{Request, Without, request};
+use super::outgoing::{Request, Without, keyboard, request};
 use super::wire::Wire as _;
 use crate::{Attempt, Content, Outgoing, Part, Receipt, SendError, Words};
 
@@ -20,13 +20,21 @@ const PIECE_TRIES: u32 = 4;
 /// Longest wait between them.
 const PIECE_WAIT: Duration = Duration::from_secs(60);
 
-/// Sends a part.
+/// Sends a part whose turn it is.
 pub(super) async fn send(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
-    match whole(bot, outgoing, attempt).await {
+    let sent = match whole(bot, outgoing, attempt).await {
         Ok(receipt) => Ok(receipt),
         Err(Failure::Told(error)) => Err(error),
         Err(Failure::TooLong) => pieces(bot, outgoing, attempt).await,
+    };
+    if let (Ok(receipt), Some(keyboard)) = (&sent, keyboard(&outgoing.part.buttons)) {
+        let chat = bot.current(&outgoing.address.target);
+        // The last message has the buttons.
+        if let Some(message) = receipt.message_ids.last() {
+            bot.keyboards.put(&chat, message, Some(keyboard)).await;
+        }
     }
+    sent
 }
 
 enum Failure {
@@ -37,7 +45,6 @@ enum Failure {
 async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, Failure> {
     let mut chat = bot.current(&outgoing.address.target);
     let mut without = Without::default();
-    bot.turn(&chat).await.map_err(Failure::Told)?;
     for _ in 0..MOST_REPAIRS {
         let request = request(outgoing, &chat, attempt, without, &bot.settings);
         let error = match issue(bot, &request).await {
@@ -45,7 +52,10 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
             Err(error) => error,
         };
         match error.refusal() {
-            Some(Refusal::Moved(to)) => chat = bot.has_moved(&outgoing.address.target, to),
+            Some(Refusal::Moved(to)) => {
+                chat = bot.has_moved(&outgoing.address.target, to);
+                bot.wait_turn(&chat).await.map_err(Failure::Told)?;
+            }
             Some(Refusal::Markup | Refusal::TooLong) if !without.markup && has_markup(outgoing.part) => {
                 without.markup = true;
             }
@@ -76,7 +86,7 @@ fn has_markup(part: &Part) -> bool {
     let words = match &part.content {
         Content::Text(words) => Some(words),
         Content::Media { caption, .. } => caption.as_ref(),
-        Content::Poll { .. } => None,
+        Content::Poll { .. } | Content::Sticker { .. } => None,
     };
     words.is_some_and(|words| words.formatted.is_some())
 }
@@ -106,6 +116,7 @@ async fn pieces(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<R
 async fn once(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
     let too_long =
         || SendError::Final { reason: "Telegram finds the message too long, also in pieces".to_owned() };
+    bot.wait_turn(&bot.current(&outgoing.address.target)).await?;
     whole(bot, outgoing, attempt).await.map_err(|failure| match failure {
         Failure::Told(error) => error,
         Failure::TooLong => too_long(),
@@ -154,7 +165,9 @@ fn cut(part: &Part) -> Vec<Part> {
             };
             std::iter::once(bare(file)).chain(texts(words)).collect()
         }
-        content @ (Content::Media { .. } | Content::Poll { .. }) => vec![bare(content.clone())],
+        content @ (Content::Media { .. } | Content::Poll { .. } | Content::Sticker { .. }) => {
+            vec![bare(content.clone())]
+        }
     };
     if let Some(first) = parts.first_mut() {
         first.reply_to.clone_from(&part.reply_to);

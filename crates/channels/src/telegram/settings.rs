@@ -65,6 +65,8 @@ pub struct AccountSettings {
     pub timeout_seconds: Option<f64>,
     /// How often a request is tried.
     pub retry: RetrySettings,
+    /// How the Bot API is reached.
+    pub network: NetworkSettings,
     /// Proxy of the Bot API.
     pub proxy: Option<Secret>,
     /// Address that Telegram pushes updates to; polled where absent.
@@ -81,8 +83,6 @@ pub struct AccountSettings {
     pub api_root: Option<String>,
     /// What the agent may do.
     pub actions: ActionGates,
-    /// Which reactions the agent hears of.
-    pub reaction_notifications: ReactionNotifications,
     /// Whether the agent may react.
     pub reaction_level: ReactionLevel,
     /// Whether links show a preview.
@@ -97,6 +97,14 @@ pub struct AccountSettings {
     pub config_writes: Option<bool>,
     /// What answers begin with.
     pub response_prefix: Option<String>,
+}
+
+/// `network`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NetworkSettings {
+    /// Whether addresses of both families are tried.
+    pub auto_select_family: Option<bool>,
 }
 
 /// `customCommands[]`.
@@ -198,25 +206,27 @@ pub struct ActionGates {
     pub edit_message: bool,
     /// Send and find stickers.
     pub sticker: bool,
+    /// Ask questions with answers to choose from (ours).
+    pub poll: bool,
+    /// Pin and unpin (ours).
+    pub pins: bool,
+    /// Make topics of forums (ours).
+    pub create_forum_topic: bool,
 }
 
 impl Default for ActionGates {
     fn default() -> Self {
-        Self { reactions: true, send_message: true, delete_message: true, edit_message: true, sticker: false }
+        Self {
+            reactions: true,
+            send_message: true,
+            delete_message: true,
+            edit_message: true,
+            sticker: false,
+            poll: true,
+            pins: true,
+            create_forum_topic: true,
+        }
     }
-}
-
-/// `reactionNotifications`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReactionNotifications {
-    /// None.
-    Off,
-    /// To messages of ours.
-    #[default]
-    Own,
-    /// All.
-    All,
 }
 
 /// `reactionLevel`.

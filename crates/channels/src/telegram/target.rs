@@ -4,13 +4,14 @@ use crate::{ConversationKind, Target, TargetError};
 
 /// Shortest word that is taken for a name without being marked as one.
 const SHORTEST_WORD: usize = 5;
-const HOW: &str = "write <chatId>, <chatId>:topic:<topicId> or @name";
+/// How one is written, in the words that clients know. `<chatId>:topic:<topicId>` and `@name` are read too.
+pub(super) const HINT: &str = "<chatId>";
 
 /// Reads a target.
 pub(super) fn read(written: &str) -> Result<Target, TargetError> {
     let text = without_prefixes(written.trim());
     let text = strip_ci(text, "group:").unwrap_or(text);
-    let refuse = || TargetError(format!("Unknown target \"{}\" for Telegram. Hint: {HOW}", written.trim()));
+    let refuse = || TargetError(format!("Unknown target \"{}\" for Telegram. Hint: {HINT}", written.trim()));
     if let Some(name) = link(text) {
         return named(name).ok_or_else(refuse);
     }

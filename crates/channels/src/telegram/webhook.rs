@@ -107,6 +107,8 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
             }
             Err(error) => match failed(&mut polling, &error, &hook.io) {
                 Next::Pause(wait) => wait,
+                // What is asked here has no updates in it.
+                Next::PassOver(_) => continue,
                 Next::End(exit) => return exit,
             },
         };

@@ -1,4 +1,4 @@
-//! `openclaw channels`, `pairing`, `message` and `trace`.
+//! `openclaw channels`, `pairing` and `trace`.
 
 use clap::{Args, Subcommand};
 
@@ -59,10 +59,78 @@ pub(crate) enum ChannelsCommand {
         #[command(flatten)]
         target: TargetArgs,
     },
+    /// Log in to an account, where the platform has that
+    Login {
+        /// Platform
+        #[arg(long, value_name = "channel", default_value = "whatsapp")]
+        channel: String,
+        /// Account
+        #[arg(long, value_name = "id")]
+        account: Option<String>,
+        /// Say more
+        #[arg(long)]
+        verbose: bool,
+    },
+    /// What the platforms can do, as they say themselves
+    Capabilities(CapabilitiesArgs),
+    /// What the gateway's log says of platforms
+    Logs {
+        /// Platform, or all
+        #[arg(long, value_name = "name", default_value = "all")]
+        channel: String,
+        /// Lines at most
+        #[arg(long, value_name = "n", default_value = "200")]
+        lines: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look up names of people and groups
+    Resolve(ResolveArgs),
     /// Start an account, or start it anew
     Start(AccountArgs),
     /// Stop an account until it is started again
     Stop(AccountArgs),
+}
+
+/// `channels capabilities`.
+#[derive(Debug, Args)]
+pub(crate) struct CapabilitiesArgs {
+    /// Platform; all that are configured where absent
+    #[arg(long, value_name = "name")]
+    pub(crate) channel: Option<String>,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// A conversation to be looked up
+    #[arg(long, value_name = "dest")]
+    pub(crate) target: Option<String>,
+    /// Milliseconds the platforms may take
+    #[arg(long, value_name = "ms", default_value = "10000")]
+    pub(crate) timeout: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `channels resolve`.
+#[derive(Debug, Args)]
+pub(crate) struct ResolveArgs {
+    /// Names or ids
+    #[arg(required = true)]
+    pub(crate) entries: Vec<String>,
+    /// Platform
+    #[arg(long, value_name = "name")]
+    pub(crate) channel: Option<String>,
+    /// Account
+    #[arg(long, value_name = "id")]
+    pub(crate) account: Option<String>,
+    /// What they are
+    #[arg(long, value_name = "kind", default_value = "auto", value_parser = ["auto", "user", "group"])]
+    pub(crate) kind: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `channels start|stop`.
@@ -79,7 +147,7 @@ pub(crate) struct AccountArgs {
 }
 
 /// `channels add`. The options of platforms that this version does not have are taken and refused by name.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub(crate) struct ChannelsAddArgs {
     /// Platform
     #[arg(long, value_name = "name")]
@@ -202,94 +270,6 @@ pub(crate) enum PairingCommand {
         #[command(flatten)]
         target: TargetArgs,
     },
-}
-
-/// `openclaw message`.
-#[derive(Debug, Args)]
-pub(crate) struct MessageArgs {
-    #[command(subcommand)]
-    pub(crate) command: MessageCommand,
-}
-
-/// What to do with messages of platforms.
-#[derive(Debug, Subcommand)]
-pub(crate) enum MessageCommand {
-    /// Send a message
-    Send(MessageSendArgs),
-    /// Ask a question with answers to choose from
-    Poll(MessagePollArgs),
-}
-
-/// What every `message` command takes.
-#[derive(Debug, Args)]
-pub(crate) struct MessageCommonArgs {
-    /// Platform
-    #[arg(long, value_name = "channel")]
-    pub(crate) channel: Option<String>,
-    /// Account
-    #[arg(long, value_name = "id")]
-    pub(crate) account: Option<String>,
-    /// Where to
-    #[arg(short, long, value_name = "dest")]
-    pub(crate) target: String,
-    /// Say what would be done
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[arg(long, hide = true)]
-    verbose: bool,
-}
-
-/// `message send`.
-#[derive(Debug, Args)]
-pub(crate) struct MessageSendArgs {
-    #[command(flatten)]
-    pub(crate) common: MessageCommonArgs,
-    /// Markdown
-    #[arg(short, long, value_name = "text")]
-    pub(crate) message: Option<String>,
-    /// A file
-    #[arg(long, value_name = "path-or-url")]
-    pub(crate) media: Option<String>,
-    /// The message it answers
-    #[arg(long, value_name = "id")]
-    pub(crate) reply_to: Option<String>,
-    /// Thread
-    #[arg(long, value_name = "id")]
-    pub(crate) thread_id: Option<String>,
-    /// The reader's device stays silent
-    #[arg(long)]
-    pub(crate) silent: bool,
-    /// A video plays as a GIF does
-    #[arg(long)]
-    pub(crate) gif_playback: bool,
-    #[arg(long, hide = true)]
-    pub(crate) buttons: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) card: Option<String>,
-}
-
-/// `message poll`.
-#[derive(Debug, Args)]
-pub(crate) struct MessagePollArgs {
-    #[command(flatten)]
-    pub(crate) common: MessageCommonArgs,
-    /// The question
-    #[arg(long, value_name = "text")]
-    pub(crate) poll_question: String,
-    /// An answer; repeat it
-    #[arg(long, value_name = "choice")]
-    pub(crate) poll_option: Vec<String>,
-    /// More than one may be chosen
-    #[arg(long)]
-    pub(crate) poll_multi: bool,
-    /// How long it is open
-    #[arg(long, value_name = "n")]
-    pub(crate) poll_duration_hours: Option<u32>,
-    #[arg(short, long, hide = true)]
-    message: Option<String>,
 }
 
 /// `openclaw trace`.

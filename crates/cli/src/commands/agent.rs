@@ -18,6 +18,8 @@ const THINKING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh"];
 /// What the call may take beyond the run.
 const CALL_MARGIN: Duration = Duration::from_secs(30);
 const MIN_CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is said of a reply that waits.
+const QUEUED: &str = "The reply is stored and is delivered as soon as the channel can be reached.";
 
 /// The checked arguments.
 #[derive(Debug, PartialEq)]
@@ -53,7 +55,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
     });
     match answer {
-        Ok(payload) => Ok(report(payload, args, context)),
+        Ok(payload) => Ok(report(&payload, args)),
         Err(failure) => {
             let Some(target) = may_run_here(&failure, context) else { return Err(failure) };
             output::error_line(&format!(
@@ -66,33 +68,22 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
 }
 
 /// Prints how the run ended and gives the exit code.
-fn report(mut payload: Value, args: &AgentArgs, context: &Context) -> u8 {
-    let failure = failed_run(&payload).map(str::to_owned);
+fn report(payload: &Value, args: &AgentArgs) -> u8 {
+    let failure = failed_run(payload).map(str::to_owned);
     let was_stopped = payload.pointer("/result/meta/aborted") == Some(&Value::Bool(true));
     let is_done = failure.is_none() && !was_stopped;
-    let undelivered = undelivered(args, context).filter(|_| is_done);
-    if let (Some(why), Some(payload)) = (undelivered, payload.as_object_mut()) {
-        payload.insert("deliveryError".to_owned(), json!(why));
-    }
+    let undelivered = payload.get("deliveryError").and_then(Value::as_str).map(str::to_owned);
+    let is_queued = payload.get("deliveryStatus").and_then(Value::as_str) == Some("queued");
     match &failure {
-        _ if args.json => output::json(&payload),
+        _ if args.json => output::json(payload),
         Some(summary) => output::error_line(summary),
         None => print_reply(payload.get("result").unwrap_or(&Value::Null)),
     }
-    undelivered.into_iter().for_each(output::error_line);
+    undelivered.iter().for_each(|why| output::error_line(why));
+    if is_queued {
+        output::error_line(QUEUED);
+    }
     if is_done && undelivered.is_none() { 0 } else { ERROR }
-}
-
-/// Why the reply did not go where `--deliver` wants it. The gateway refuses channels that are named and not connected; with
-/// none named it has nowhere to send the reply, and says nothing. One elsewhere may be another version, with channels.
-fn undelivered(args: &AgentArgs, context: &Context) -> Option<&'static str> {
-    let target = Target::resolve(context, &TargetFlags::default()).ok()?;
-    let named = args.reply_channel.as_deref().or(args.channel.as_deref()).map(str::trim);
-    let stays_here = named.is_some_and(|name| name.eq_ignore_ascii_case("webchat"));
-    (args.deliver && target.bind.is_some() && !stays_here).then_some(
-        "The reply was not delivered: no channel is connected to this gateway. It is kept in the session; leave out \
-         --deliver if that is enough.",
-    )
 }
 
 /// Why the run failed, if it did: the gateway answers the request all the same.

@@ -1,5 +1,11 @@
-//! `openclaw channels list|status|add|remove|logout|start|stop` (spec `cli.md` §3.9, `channels.md` §15).
+//! `openclaw channels list|status|add|remove|login|logout|capabilities|logs|resolve|start|stop` (spec `cli.md` §3.9, `channels.md` §15).
 
+mod capabilities;
+mod logs;
+mod resolve;
+mod wizard;
+
+use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
 use openclaw_channels::{Channel, Platforms, Unusable, registry};
@@ -12,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
 use crate::client::{self, TargetFlags, Wait};
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -22,7 +29,11 @@ const DEFAULT: &str = "default";
 
 pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
     match &args.command {
-        ChannelsCommand::List { json, .. } => list(context, *json),
+        ChannelsCommand::List { json, no_usage } => list(context, *json, !no_usage),
+        ChannelsCommand::Login { channel, .. } => login(channel),
+        ChannelsCommand::Capabilities(args) => capabilities::run(context, args),
+        ChannelsCommand::Logs { channel, lines, json } => logs::run(context, channel, lines, *json),
+        ChannelsCommand::Resolve(args) => resolve::run(context, args),
         ChannelsCommand::Status { probe, json, target } => status(context, target, *probe, *json),
         ChannelsCommand::Add(add) => self::add(context, add),
         ChannelsCommand::Remove { channel, account, delete } => {
@@ -81,6 +92,13 @@ fn without_nulls(params: &Value) -> Value {
     Value::Object(given.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
+/// No platform of this version has a login of its own: they have tokens.
+fn login(channel: &str) -> Outcome {
+    let id = platform(channel)?.info().id;
+    Err(Failure::new("unsupported", format!("Channel {id} does not support login"))
+        .hint(format!("Give it a token instead: openclaw channels add --channel {id} --token <token>")))
+}
+
 fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome {
     let id = platform(&args.channel)?.info().id;
     let answer = call::<C>(context, &args.target, &json!({"channel": id, "accountId": args.account}))?;
@@ -89,17 +107,18 @@ fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome
     Ok(0)
 }
 
-fn list(context: &Context, json: bool) -> Outcome {
+fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     let config = context.config()?;
     let platforms = Platforms::default();
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
+    let profiles = profiles(context, config);
     if json {
         let chat: Map<String, Value> = configured
             .iter()
             .map(|channel| (channel.info().id.to_owned(), json!(channel.account_ids(config))))
             .collect();
-        output::json(&json!({"chat": chat, "auth": []}));
+        output::json(&json!({"chat": chat, "auth": profiles}));
         return Ok(0);
     }
     output::line("Chat channels:");
@@ -113,7 +132,57 @@ fn list(context: &Context, json: bool) -> Outcome {
             output::line(&described(config, channel.as_ref(), &account));
         }
     }
+    output::line("");
+    output::line("Auth providers (OAuth + API keys):");
+    if profiles.is_empty() {
+        output::line("- none");
+    }
+    for profile in &profiles {
+        let text = |key: &str| profile.get(key).and_then(Value::as_str).unwrap_or_default();
+        output::line(&format!("- {} ({})", text("id"), text("type")));
+    }
+    if with_usage {
+        output::line("");
+        output::line("Usage: openclaw models status shows the quotas of providers.");
+    }
+    output::line("");
+    output::line("Docs: https://docs.openclaw.ai/gateway/configuration");
     Ok(0)
+}
+
+/// The credential profiles of the default agent.
+fn profiles(context: &Context, config: &Config) -> Vec<Value> {
+    let dir = context.paths().agent_dir(&config.default_agent());
+    let text = std::fs::read_to_string(dir.join("auth-profiles.json")).unwrap_or_default();
+    let store: Value = serde_json::from_str(&text).unwrap_or_default();
+    let profiles = store.get("profiles").and_then(Value::as_object);
+    let shown = |(id, profile): (&String, &Value)| json!({"id": id, "provider": profile.get("provider"), "type": profile.get("type"), "isExternal": false});
+    profiles.into_iter().flatten().map(shown).collect()
+}
+
+/// A row for each platform that is set up: its name, whether it is on, how it stands, where its credentials come from.
+pub(super) fn table(context: &Context) -> Vec<Vec<String>> {
+    let Ok(config) = context.config() else { return Vec::new() };
+    let platforms = Platforms::default();
+    let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
+    let row = |channel: &std::sync::Arc<dyn Channel>| {
+        let ids = channel.account_ids(config);
+        let source = |id: &String| channel.credential_source(config, id);
+        let is_on = ids.iter().any(|id| !matches!(channel.account(config, id), Err(Unusable::Disabled)));
+        let configured: Vec<&str> = ids.iter().map(source).filter(|source| *source != "none").collect();
+        let state = match (is_on, configured.is_empty()) {
+            (false, _) => "OFF",
+            (true, true) => "WARN",
+            (true, false) => "OK",
+        };
+        let detail = match configured.first() {
+            Some(source) => format!("token {source} · accounts {}/{}", configured.len(), ids.len()),
+            None => "no token".to_owned(),
+        };
+        let enabled = if is_on { "ON" } else { "OFF" };
+        [channel.info().label, enabled, state, detail.as_str()].map(str::to_owned).to_vec()
+    };
+    set.map(row).collect()
 }
 
 fn is_set(config: &Config, channel: &dyn Channel) -> bool {
@@ -141,6 +210,7 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         output::json(&answer);
         return Ok(0);
     }
+    output::line("Checking channel status…");
     output::line("Gateway reachable.");
     let accounts = answer.get("channelAccounts").and_then(Value::as_object);
     let mut warnings = Vec::new();
@@ -148,9 +218,7 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
         for account in list.as_array().into_iter().flatten() {
             output::line(&line_of(label, account));
-            let name = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
-            let error = account.get("lastError").and_then(Value::as_str);
-            warnings.extend(error.map(|error| format!("- {id} {name}: {error}")));
+            warnings.extend(warnings_of(id, account));
         }
     }
     if !warnings.is_empty() {
@@ -159,7 +227,23 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         warnings.iter().for_each(|line| output::line(line));
         output::line("- Run: openclaw doctor");
     }
+    output::line("");
+    output::line(
+        "Tip: https://docs.openclaw.ai/cli#status adds gateway health probes to status output (requires a reachable gateway).",
+    );
     Ok(0)
+}
+
+/// What is wrong with an account, with what to do.
+fn warnings_of(channel: &str, account: &Value) -> Vec<String> {
+    let name = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
+    let issues = account.get("issues").and_then(Value::as_array);
+    let said = |issue: &Value| {
+        let text = |key: &str| issue.get(key).and_then(Value::as_str);
+        let fix = text("fix").map(|fix| format!(" ({fix})")).unwrap_or_default();
+        Some(format!("- {channel} {name}: {}{fix}", text("message")?))
+    };
+    issues.into_iter().flatten().filter_map(said).collect()
 }
 
 fn line_of(label: &str, account: &Value) -> String {
@@ -171,11 +255,20 @@ fn line_of(label: &str, account: &Value) -> String {
         if is("running") { "running" } else { "stopped" }.to_owned(),
     ];
     if is("running") {
-        words.push(if is("connected") { "connected" } else { "not connected" }.to_owned());
+        words.push(if is("connected") { "connected" } else { "disconnected" }.to_owned());
     }
     words.extend(text("mode").map(|mode| format!("mode:{mode}")));
     words.extend(text("tokenSource").map(|source| format!("token:{source}")));
     words.extend(text("dmPolicy").map(|policy| format!("dm:{policy}")));
+    let count = |key: &str| account.get(key).and_then(Value::as_u64).filter(|count| *count > 0);
+    for (key, word) in [
+        ("inboxDepth", "waiting"),
+        ("outboxPending", "unsent"),
+        ("outboxFailed", "failed"),
+        ("restartCount", "restarts"),
+    ] {
+        words.extend(count(key).map(|count| format!("{word}:{count}")));
+    }
     if let Some(probe) = account.get("probe") {
         let works = probe.get("ok").and_then(Value::as_bool).unwrap_or_default();
         words.push(if works { "works" } else { "probe failed" }.to_owned());
@@ -193,15 +286,56 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
     output::line("Gateway not reachable; showing config-only status.");
     output::line(&format!("Config: {}", context.paths().config_path().display()));
+    let mode = config.document().pointer("/gateway/mode").and_then(Value::as_str).unwrap_or("local");
+    output::line(&format!("Mode: {mode}"));
+    output::line("");
     for channel in Platforms::default().channels() {
         for account in channel.account_ids(config) {
-            output::line(&described(config, channel.as_ref(), &account));
+            output::line(&offline_line(config, channel.as_ref(), &account));
         }
     }
     Ok(0)
 }
 
+/// As a running gateway would tell, as far as the configuration knows.
+fn offline_line(config: &Config, channel: &dyn Channel, account: &str) -> String {
+    let source = channel.credential_source(config, account);
+    let made = channel.account(config, account);
+    let section = config.document().pointer(&format!("/channels/{}", channel.info().id));
+    let own = section.and_then(|keys| keys.pointer(&format!("/accounts/{account}")));
+    let pushes = [own, section].into_iter().flatten().any(|keys| keys.get("webhookUrl").is_some());
+    let stands = json!({
+        "accountId": account,
+        "enabled": !matches!(made, Err(Unusable::Disabled)),
+        "configured": source != "none",
+        "mode": if pushes { "webhook" } else { "polling" },
+        "tokenSource": source,
+    });
+    line_of(channel.info().label, &stands)
+}
+
 fn add(context: &Context, args: &ChannelsAddArgs) -> Outcome {
+    if args.channel.is_none() && stdin().is_terminal() {
+        let answers = wizard::ask(&mut Questions::of_process(), args)?;
+        let more = [
+            ("dmPolicy", answers.dm_policy.map(Value::from)),
+            ("allowFrom", Some(json!(answers.allow_from)).filter(|_| !answers.allow_from.is_empty())),
+        ];
+        return add_account(
+            context,
+            &answers.add,
+            more.into_iter().filter_map(|(key, value)| Some((key, value?))),
+        );
+    }
+    add_account(context, args, std::iter::empty())
+}
+
+/// Writes an account into the configuration, with these keys besides.
+fn add_account(
+    context: &Context,
+    args: &ChannelsAddArgs,
+    more: impl Iterator<Item = (&'static str, Value)>,
+) -> Outcome {
     let name = args.channel.as_deref().ok_or_else(|| {
         Failure::usage("--channel is required")
             .hint("Example: openclaw channels add --channel telegram --token <token>")
@@ -248,6 +382,7 @@ fn add(context: &Context, args: &ChannelsAddArgs) -> Outcome {
             next.insert(key.to_owned(), json!(value));
         }
     }
+    next.extend(more.map(|(key, value)| (key.to_owned(), value)));
     if token.is_some() {
         next.remove("tokenFile");
     } else {
@@ -271,9 +406,20 @@ fn is_token(token: &str) -> bool {
 }
 
 fn remove(context: &Context, channel: Option<&str>, account: Option<&str>, delete: bool) -> Outcome {
-    let name = channel.ok_or_else(|| Failure::usage("--channel is required"))?;
-    let channel = platform(name)?;
+    let asks = channel.is_none() && stdin().is_terminal();
+    let name = match channel {
+        Some(name) => name.to_owned(),
+        None if asks => Questions::of_process().ask("Channel", "telegram")?,
+        None => return Err(Failure::usage("--channel is required")),
+    };
+    let channel = platform(&name)?;
     let id = channel.info().id;
+    if asks && delete {
+        let question = format!("Delete the section of {id} {}", account.unwrap_or(DEFAULT));
+        if !Questions::of_process().confirm(&question)? {
+            return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
+        }
+    }
     let account = normalize_account_id(account.unwrap_or_default());
     let loaded = &context.loaded;
     let pointer = format!("/channels/{id}/accounts");

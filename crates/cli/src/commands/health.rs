@@ -63,7 +63,10 @@ fn channel_line(health: &HealthSnapshot, id: &str) -> Option<String> {
     let text = |pointer: &str| channel.pointer(pointer).and_then(Value::as_str);
     let is = |key: &str| channel.get(key) == Some(&Value::Bool(true));
     let state = match channel.pointer("/probe/ok") {
-        Some(Value::Bool(true)) => "ok".to_owned(),
+        Some(Value::Bool(true)) => {
+            let name = text("/probe/bot/username").map(|name| format!(" (@{name})"));
+            format!("ok{}", name.unwrap_or_default())
+        }
         Some(_) => format!("failed (unknown) - {}", text("/probe/error").unwrap_or("no answer")),
         None if channel.get("linked").is_some() => {
             if is("linked") { "linked" } else { "not linked" }.to_owned()

@@ -119,6 +119,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         lane: None,
         extra_system_prompt: None,
         occasion: Occasion::Command,
+        deliver_to: None,
         entry_patch: serde_json::Map::new(),
     };
     let receipt = state

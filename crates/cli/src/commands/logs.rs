@@ -113,7 +113,7 @@ fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &Connect
     Ok(0)
 }
 
-fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
+pub(super) fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut file = std::fs::File::open(path)?;
     file.seek(SeekFrom::Start(start))?;
@@ -170,7 +170,7 @@ fn print_page(page: &LogsTailResult, wanted: Wanted, is_first: bool) {
 /// A line of the log file.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Entry<'a> {
+pub(super) enum Entry<'a> {
     Log {
         time: Option<String>,
         level: Option<String>,
@@ -184,7 +184,7 @@ enum Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn of(raw: &'a str) -> Self {
+    pub(super) fn of(raw: &'a str) -> Self {
         let Some(log) = serde_json::from_str::<Value>(raw).ok().filter(Value::is_object) else {
             return Self::Raw { raw };
         };
@@ -201,7 +201,7 @@ impl<'a> Entry<'a> {
     }
 
     /// `<time> <level> [subsystem] <message>`.
-    fn readable(&self, style: Style) -> String {
+    pub(super) fn readable(&self, style: Style) -> String {
         let (time, level, subsystem, message) = match self {
             Self::Raw { raw } => return (*raw).to_owned(),
             Self::Log { time, level, subsystem, message, raw: _ } => (time, level, subsystem, message),

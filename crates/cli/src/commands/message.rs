@@ -1,111 +1,210 @@
-//! `openclaw message send|poll` (spec `channels.md` §6, `cli.md`).
+//! `openclaw message …`: what agents do by the `message` tool, by hand (spec `channels.md` §5.6, §6, `cli.md` §5.2). `send` and `poll` are
+//! methods of their own; everything else is `message.action`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::params::channels::{Poll, Send};
+use openclaw_channels::{Channel, ChannelInfo, Platforms};
+use openclaw_protocol::params::channels::{MessageAction, Poll, Send};
 use openclaw_sessions::ids;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::channels::{call, platform};
-use crate::args::{
-    MessageArgs, MessageCommand, MessageCommonArgs, MessagePollArgs, MessageSendArgs, TargetArgs,
-};
+use crate::args::{MessageArgs, TargetArgs};
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
 /// The gateway tells within twenty seconds what came of a message.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// A broadcast takes as long as its messages.
+const BROADCAST_TIMEOUT: Duration = Duration::from_secs(600);
+/// Every platform.
+const ALL: &str = "all";
 
 pub(super) fn run(args: &MessageArgs, context: &Context) -> Outcome {
-    match &args.command {
-        MessageCommand::Send(args) => send(args, context),
-        MessageCommand::Poll(args) => poll(args, context),
+    match args.row.action {
+        "send" => send(args, context),
+        "poll" => poll(args, context),
+        "broadcast" => broadcast(args, context),
+        _ => other(args, context),
     }
+}
+
+/// Where it is done.
+struct Place {
+    info: &'static ChannelInfo,
+    /// The target as the gateway reads it.
+    to: Option<String>,
 }
 
 /// Platform and target, checked.
-fn place(common: &MessageCommonArgs) -> Result<(String, &'static str, String), Failure> {
-    let name = common.channel.as_deref().unwrap_or("telegram");
-    let channel = platform(name)?;
+fn place(args: &MessageArgs, context: &Context) -> Result<Place, Failure> {
+    let channel = channel(args, context)?;
     let info = channel.info();
-    let target = channel.target(&common.target).map_err(|error| {
-        Failure::new(
-            "unknown-target",
-            format!(
-                "Error: Unknown target \"{}\" for {}. Hint: <chatId>",
-                output::one_line(&common.target),
-                info.label
-            ),
-        )
-        .hint(error.to_string())
+    if !args.row.has_target {
+        return Ok(Place { info, to: None });
+    }
+    let written = args.target.as_deref().unwrap_or_default();
+    if written.trim().is_empty() {
+        return Err(Failure::usage("error: required option '-t, --target <dest>' not specified"));
+    }
+    Ok(Place { info, to: Some(read_target(channel.as_ref(), written)?) })
+}
+
+fn read_target(channel: &dyn Channel, written: &str) -> Result<String, Failure> {
+    let info = channel.info();
+    let target = channel.target(written).map_err(|_| {
+        let (written, hint) = (output::one_line(written), channel.target_hint());
+        let text = format!("Error: Unknown target \"{written}\" for {}. Hint: {hint}", info.label);
+        Failure::new("unknown-target", text)
     })?;
     let thread = target.thread.map(|thread| format!(":topic:{thread}")).unwrap_or_default();
-    Ok((info.id.to_owned(), info.label, format!("{}:{}{thread}", info.id, target.id)))
+    Ok(format!("{}:{}{thread}", info.id, target.id))
 }
 
-fn send(args: &MessageSendArgs, context: &Context) -> Outcome {
-    let common = &args.common;
-    let (channel, label, to) = place(common)?;
-    if args.buttons.is_some() || args.card.is_some() {
-        return Err(Failure::usage("--buttons and --card: not implemented yet in this version"));
+/// The platform that is named, or the only one that is configured.
+fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Failure> {
+    if let Some(name) = &args.channel {
+        return platform(name);
     }
-    let text = args.message.clone().unwrap_or_default();
-    if text.trim().is_empty() && args.media.is_none() {
+    let config = context.config()?;
+    let platforms = Platforms::default();
+    let is_usable = |channel: &&Arc<dyn Channel>| {
+        let id = channel.info().id;
+        let default = platforms.default_account(config, id);
+        default.is_some_and(|account| platforms.account(config, id, &account).is_some())
+    };
+    let usable: Vec<_> = platforms.channels().iter().filter(is_usable).collect();
+    match usable.as_slice() {
+        [] => Err(Failure::new(
+            "channel-required",
+            "Error: Channel is required (no configured channels detected).",
+        )
+        .hint("Add one: openclaw channels add --channel telegram --token <token>")),
+        [only] => Ok(Arc::clone(only)),
+        several => {
+            let list = several.iter().map(|channel| channel.info().id).collect::<Vec<_>>().join(", ");
+            let text = format!("Error: Channel is required when multiple channels are configured: {list}");
+            Err(Failure::new("channel-required", text))
+        }
+    }
+}
+
+fn send(args: &MessageArgs, context: &Context) -> Outcome {
+    let Place { info, to } = place(args, context)?;
+    if args.text("card").is_some() {
+        return Err(Failure::usage(format!("--card: {} has no cards", info.label)));
+    }
+    let text = args.text("message").unwrap_or_default();
+    let media = args.text("media").map(absolute);
+    if text.trim().is_empty() && media.is_none() {
         return Err(Failure::usage("Give --message, --media, or both"));
     }
-    if common.dry_run {
+    let buttons = args.text("buttons").map(serde_json::from_str::<Value>).transpose();
+    let buttons =
+        buttons.map_err(|error| Failure::usage(format!("--buttons must be valid JSON: {error}")))?;
+    if args.dry_run {
         let payload =
-            json!({"channel": channel, "to": to, "via": "gateway", "mediaUrl": args.media, "dryRun": true});
-        return dry(
-            common,
-            "send",
-            &channel,
-            &payload,
-            &format!("Would send to {to} via {label}. Nothing was sent."),
-        );
-    }
-    let media = args.media.as_deref().map(absolute);
-    let params = json!({
-        "to": to, "message": text, "mediaUrl": media, "channel": channel, "accountId": common.account,
-        "replyTo": args.reply_to, "threadId": args.thread_id, "silent": args.silent.then_some(true),
-        "gifPlayback": args.gif_playback.then_some(true), "idempotencyKey": ids::uuid().to_string(),
-    });
-    let answer = call::<Send>(context, &target(), &params)?;
-    done(common, "send", &channel, label, &answer)
-}
-
-fn poll(args: &MessagePollArgs, context: &Context) -> Outcome {
-    let common = &args.common;
-    let (channel, label, to) = place(common)?;
-    if args.poll_option.len() < 2 {
-        return Err(Failure::usage("Give --poll-option twice or more"));
-    }
-    let most = if args.poll_multi { args.poll_option.len() } else { 1 };
-    if common.dry_run {
-        let payload = json!({
-            "channel": channel, "to": to, "question": args.poll_question, "options": args.poll_option,
-            "maxSelections": most, "durationHours": args.poll_duration_hours, "via": "gateway", "dryRun": true,
-        });
-        return dry(
-            common,
-            "poll",
-            &channel,
-            &payload,
-            &format!("Would ask {to} via {label}. Nothing was sent."),
-        );
+            json!({"channel": info.id, "to": to, "via": "direct", "mediaUrl": media, "dryRun": true});
+        let said = format!("Would send to {} via {}. Nothing was sent.", to.unwrap_or_default(), info.label);
+        return report(args, info.id, "core", &payload, &said);
     }
     let params = json!({
-        "to": to, "question": args.poll_question, "options": args.poll_option, "maxSelections": most,
-        "durationHours": args.poll_duration_hours, "channel": channel, "accountId": common.account,
+        "to": to, "message": text, "mediaUrl": media, "channel": info.id, "accountId": args.account,
+        "replyTo": args.text("replyTo"), "threadId": args.text("threadId"), "buttons": buttons,
+        "silent": args.flag("silent").then_some(true), "gifPlayback": args.flag("gifPlayback").then_some(true),
         "idempotencyKey": ids::uuid().to_string(),
     });
-    let answer = call::<Poll>(context, &target(), &params)?;
-    done(common, "poll", &channel, label, &answer)
+    let answer = call::<Send>(context, &timeout(TIMEOUT), &params)?;
+    sent(args, info, &answer, &json!({"to": to, "mediaUrl": media}))
 }
 
-fn target() -> TargetArgs {
-    TargetArgs { timeout: Some(TIMEOUT.as_millis().to_string()), ..TargetArgs::default() }
+fn poll(args: &MessageArgs, context: &Context) -> Outcome {
+    let Place { info, to } = place(args, context)?;
+    let options = args.texts("pollOption");
+    if options.len() < 2 {
+        return Err(Failure::usage("Give --poll-option twice or more"));
+    }
+    let most = if args.flag("pollMulti") { options.len() } else { 1 };
+    let (question, hours) = (args.text("pollQuestion"), args.params.get("pollDurationHours"));
+    let asked = json!({
+        "channel": info.id, "to": to, "question": question, "options": options, "maxSelections": most,
+        "durationHours": hours,
+    });
+    if args.dry_run {
+        let payload = merged(&asked, &json!({"via": "direct", "dryRun": true}));
+        let said = format!("Would ask {} via {}. Nothing was sent.", to.unwrap_or_default(), info.label);
+        return report(args, info.id, "core", &payload, &said);
+    }
+    let more = json!({"accountId": args.account, "idempotencyKey": ids::uuid().to_string()});
+    let answer = call::<Poll>(context, &timeout(TIMEOUT), &merged(&asked, &more))?;
+    sent(args, info, &answer, &asked)
+}
+
+fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
+    let is_all = args.channel.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(ALL));
+    let id = if is_all { ALL } else { channel(args, context)?.info().id };
+    let mut params = args.params.clone();
+    params.insert("channel".to_owned(), json!(id));
+    absolute_media(&mut params);
+    let payload = act(args, context, params, args.dry_run, BROADCAST_TIMEOUT)?;
+    let results = payload.get("results").and_then(Value::as_array).cloned().unwrap_or_default();
+    let failed: Vec<&Value> =
+        results.iter().filter(|result| result.get("ok") != Some(&json!(true))).collect();
+    let done = results.len() - failed.len();
+    let would = if args.dry_run { "Would send" } else { "✅ Sent" };
+    let mut said = format!("{would} to {done} of {} targets.", results.len());
+    for result in &failed {
+        let word = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
+        said.push_str(&format!("\n❌ {} {}: {}", word("channel"), word("to"), word("error")));
+    }
+    report(args, id, "core", &payload, &said)?;
+    Ok(if failed.is_empty() { 0 } else { ERROR })
+}
+
+/// Anything that is no message of its own.
+fn other(args: &MessageArgs, context: &Context) -> Outcome {
+    let Place { info, to } = place(args, context)?;
+    if args.dry_run {
+        let payload =
+            json!({"ok": true, "dryRun": true, "channel": info.id, "action": args.row.action, "to": to});
+        let said = format!("Would do {} via {}. Nothing was done.", args.row.action, info.label);
+        return report(args, info.id, "dry-run", &without_nulls(payload), &said);
+    }
+    let mut params = args.params.clone();
+    params.insert("channel".to_owned(), json!(info.id));
+    if let Some(to) = to {
+        params.insert("target".to_owned(), json!(to));
+    }
+    absolute_media(&mut params);
+    let payload = act(args, context, params, false, TIMEOUT)?;
+    let said = described(args.row.action, info.label, &payload);
+    report(args, info.id, "plugin", &payload, &said)
+}
+
+fn act(
+    args: &MessageArgs,
+    context: &Context,
+    params: Map<String, Value>,
+    dry_run: bool,
+    limit: Duration,
+) -> Result<Value, Failure> {
+    let request = json!({
+        "action": args.row.action, "params": params, "accountId": args.account,
+        "dryRun": dry_run.then_some(true), "idempotencyKey": ids::uuid().to_string(),
+    });
+    call::<MessageAction>(context, &timeout(limit), &request)
+}
+
+fn timeout(limit: Duration) -> TargetArgs {
+    TargetArgs { timeout: Some(limit.as_millis().to_string()), ..TargetArgs::default() }
+}
+
+fn absolute_media(params: &mut Map<String, Value>) {
+    if let Some(Value::String(media)) = params.get_mut("media") {
+        *media = absolute(media);
+    }
 }
 
 /// A path as the gateway finds it, which has another working directory.
@@ -116,26 +215,106 @@ fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
-fn dry(common: &MessageCommonArgs, action: &str, channel: &str, payload: &Value, said: &str) -> Outcome {
-    if common.json {
+fn merged(first: &Value, second: &Value) -> Value {
+    let fields = [first, second].into_iter().filter_map(Value::as_object).flatten();
+    Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
+        }
+        other => other,
+    }
+}
+
+/// What was sent, by the names that scripts read: the ids at the top, and the whole receipt below `result`.
+fn sent(args: &MessageArgs, info: &ChannelInfo, answer: &Value, about: &Value) -> Outcome {
+    let word = |key: &str| answer.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (message, chat) = (word("messageId"), word("chatId"));
+    let frame = json!({"channel": info.id, "via": "gateway"});
+    let ids = json!({"messageId": message, "chatId": chat, "result": answer});
+    let payload = merged(&merged(&frame, about), &ids);
+    let chat = chat.map(|chat| format!(" (chat {chat})")).unwrap_or_default();
+    let what = if args.row.action == "poll" { "Poll sent" } else { "Sent" };
+    let said = format!("✅ {what} via {}. Message ID: {}{chat}", info.label, message.unwrap_or("unknown"));
+    report(args, info.id, "core", &payload, &said)
+}
+
+/// What people read of what was done.
+fn described(action: &str, label: &str, payload: &Value) -> String {
+    let word =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let lines = |key: &str, line: &dyn Fn(&Value) -> String| {
+        let items = payload.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let shown: Vec<String> = items.iter().map(line).collect();
+        if shown.is_empty() { format!("None ({label}).") } else { shown.join("\n") }
+    };
+    match action {
+        "react" if payload.get("removed") == Some(&json!(true)) => "✅ Reaction removed".to_owned(),
+        "react" => format!("✅ Reaction added: {}", word(payload, "added")),
+        "edit" => format!("✅ Edited via {label}. Message ID: {}", word(payload, "messageId")),
+        "delete" => format!("✅ Deleted via {label}."),
+        "pin" => format!("✅ Pinned via {label}. Message ID: {}", word(payload, "messageId")),
+        "unpin" => format!("✅ Unpinned via {label}."),
+        "thread-create" => format!(
+            "✅ Thread \"{}\" made via {label}. Thread ID: {}",
+            word(payload, "threadName"),
+            word(payload, "threadId")
+        ),
+        "list-pins" => lines("pins", &|pin| format!("{}  {}", word(pin, "messageId"), word(pin, "text"))),
+        "sticker-search" => lines("stickers", &|sticker| {
+            format!(
+                "{}  {}  {}",
+                word(sticker, "fileId"),
+                word(sticker, "emoji"),
+                word(sticker, "description")
+            )
+        }),
+        "sticker" | "thread-reply" => {
+            let id = payload.pointer("/result/messageId").and_then(Value::as_str).unwrap_or("unknown");
+            let chat = payload.pointer("/result/chatId").and_then(Value::as_str);
+            let chat = chat.map(|chat| format!(" (chat {chat})")).unwrap_or_default();
+            format!("✅ Sent via {label}. Message ID: {id}{chat}")
+        }
+        _ => format!("✅ {action} via {label}."),
+    }
+}
+
+fn report(args: &MessageArgs, channel: &str, handled_by: &str, payload: &Value, said: &str) -> Outcome {
+    if args.json {
         output::json(&json!({
-            "action": action, "channel": channel, "dryRun": true, "handledBy": "core", "payload": payload,
+            "action": args.row.action, "channel": channel, "dryRun": args.dry_run, "handledBy": handled_by,
+            "payload": payload,
         }));
     } else {
-        output::line(said);
+        said.lines().for_each(output::line);
     }
     Ok(0)
 }
 
-fn done(common: &MessageCommonArgs, action: &str, channel: &str, label: &str, answer: &Value) -> Outcome {
-    if common.json {
-        output::json(&json!({
-            "action": action, "channel": channel, "dryRun": false, "handledBy": "core", "payload": answer,
-        }));
-    } else {
-        let id =
-            answer.get("messageId").and_then(Value::as_str).filter(|id| !id.is_empty()).unwrap_or("unknown");
-        output::line(&format!("✅ Sent via {label}. Message ID: {id}"));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_told_in_words() {
+        let rows = [
+            ("react", json!({"ok": true, "added": "👍"}), "✅ Reaction added: 👍"),
+            ("react", json!({"ok": true, "removed": true}), "✅ Reaction removed"),
+            ("delete", json!({"ok": true}), "✅ Deleted via Telegram."),
+            ("list-pins", json!({"pins": [{"messageId": "4", "text": "hi"}]}), "4  hi"),
+            ("list-pins", json!({"pins": []}), "None (Telegram)."),
+            (
+                "sticker",
+                json!({"result": {"messageId": "7", "chatId": "5"}}),
+                "✅ Sent via Telegram. Message ID: 7 (chat 5)",
+            ),
+            ("ban", json!({}), "✅ ban via Telegram."),
+        ];
+        for (action, payload, expect) in rows {
+            assert_eq!(described(action, "Telegram", &payload), expect);
+        }
     }
-    Ok(0)
 }

@@ -24,6 +24,11 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
     lines.extend(security(&status.security_audit, style));
+    let channels = super::channels::table(context);
+    if !channels.is_empty() {
+        lines.extend([String::new(), style.accent("Channels")]);
+        lines.extend(columns(CHANNEL_COLUMNS, &channels));
+    }
     lines.extend([String::new(), style.accent("Sessions")]);
     lines.extend(sessions(&status.sessions, style));
     lines.extend(usage(status));
@@ -163,6 +168,8 @@ fn security(report: &Report, style: Style) -> Vec<String> {
     }
     lines
 }
+
+const CHANNEL_COLUMNS: &[Column] = &[("Channel", 12), ("Enabled", 7), ("State", 7), ("Detail", 0)];
 
 const COLUMNS: &[Column] = &[("Key", 40), ("Kind", 7), ("Age", 10), ("Model", 24), ("Tokens", 0)];
 

@@ -24,6 +24,8 @@ pub struct Messages {
     pub ack_reaction_scope: Option<String>,
     /// Whether it is taken away after the reply.
     pub remove_ack_after_reply: bool,
+    /// Ours: hosts of this machine or its network that files of answers may be fetched from all the same, as `host` or `host:port`.
+    pub media_allow_hosts: Vec<String>,
 }
 
 /// `groupChat`.
@@ -79,17 +81,6 @@ pub enum QueueMode {
 pub struct UnknownQueueMode(String);
 
 impl QueueMode {
-    /// As it is stored and shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Collect => "collect",
-            Self::Followup => "followup",
-            Self::Steer => "steer",
-            Self::SteerBacklog => "steer-backlog",
-            Self::Interrupt => "interrupt",
-        }
-    }
-
     /// Reads a stored or configured mode, synonyms included.
     ///
     /// # Errors
@@ -102,6 +93,17 @@ impl QueueMode {
             "steer-backlog" | "steer+backlog" | "steer_backlog" => Ok(Self::SteerBacklog),
             "interrupt" | "interrupts" | "abort" => Ok(Self::Interrupt),
             _ => Err(UnknownQueueMode(text.to_owned())),
+        }
+    }
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Collect => "collect",
+            Self::Followup => "followup",
+            Self::Steer => "steer",
+            Self::SteerBacklog => "steer-backlog",
+            Self::Interrupt => "interrupt",
         }
     }
 }

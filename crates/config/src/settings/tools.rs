@@ -23,6 +23,70 @@ pub struct Tools {
     pub subagents: ToolsScope,
     /// Policy in a sandbox.
     pub sandbox: ToolsScope,
+    /// Where the `message` tool may send to.
+    pub message: ToolsMessage,
+}
+
+/// `tools.message`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ToolsMessage {
+    /// Whether a run may send anywhere, whatever conversation it answers.
+    pub allow_cross_context_send: bool,
+    /// Whether it may send elsewhere than to the conversation it answers.
+    pub cross_context: CrossContext,
+    /// Sending to several at once.
+    pub broadcast: Broadcast,
+}
+
+/// `tools.message.crossContext`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CrossContext {
+    /// To other conversations of the same platform.
+    pub allow_within_provider: bool,
+    /// To other platforms.
+    pub allow_across_providers: bool,
+    /// What tells the reader where a message comes from.
+    pub marker: Marker,
+}
+
+impl Default for CrossContext {
+    fn default() -> Self {
+        Self { allow_within_provider: true, allow_across_providers: false, marker: Marker::default() }
+    }
+}
+
+/// `tools.message.crossContext.marker`. `{channel}` stands for where the message comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Marker {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Before the text.
+    pub prefix: String,
+    /// Behind it.
+    pub suffix: String,
+}
+
+impl Default for Marker {
+    fn default() -> Self {
+        Self { enabled: true, prefix: "[from {channel}] ".to_owned(), suffix: String::new() }
+    }
+}
+
+/// `tools.message.broadcast`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Broadcast {
+    /// Whether it may.
+    pub enabled: bool,
+}
+
+impl Default for Broadcast {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
 }
 
 /// `{tools: policy}`.

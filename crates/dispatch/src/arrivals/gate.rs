@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Mentioned, PairingStore, Requested, Speaker,
-    pairing,
+    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Mentioned, PairingStore,
+    ReactionNotifications, Requested, Speaker, pairing,
 };
-use openclaw_channels::{Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part};
+use openclaw_channels::{
+    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part,
+};
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
 use openclaw_sessions::key::{Peer, PeerKind};
@@ -19,11 +21,13 @@ use openclaw_sessions::reset::authority::{
 use openclaw_sessions::routing::{self, Route};
 use serde_json::{Map, Value};
 
-use super::{Fate, handover};
+use super::{Fate, MovedGroup, handover};
+use crate::ack_reaction;
 use crate::commands;
 use crate::handle::Dispatch;
 use crate::incoming::debounce::Gather;
 use crate::incoming::{Utterance, compose};
+use crate::journal::Update;
 
 /// Messages of a group that are told with the next one, unless configured.
 const HISTORY: u32 = 50;
@@ -31,6 +35,7 @@ const HISTORY: u32 = 50;
 const NO_CHANNEL: &str = "no-channel";
 const CONFIG: &str = "config";
 const ROUTE: &str = "route";
+const REACTION: &str = "reaction-notifications";
 
 /// What becomes of an event.
 pub(super) enum Verdict {
@@ -50,6 +55,10 @@ pub(super) struct Admitted {
     pub(super) group: Option<GroupView>,
     /// Whether it speaks to the agent.
     pub(super) was_mentioned: bool,
+    /// The emoji it is acknowledged with.
+    pub(super) ack: Option<String>,
+    /// Whether it does so by its words, and not by being a command.
+    pub(super) is_named: bool,
     pub(super) names: Arc<Mentioned>,
     pub(super) command_text: String,
     /// How many messages of the group are told with it.
@@ -112,14 +121,13 @@ async fn decide(
     let Some(channel) = platforms.channel(&address.channel).cloned() else {
         return Err(Fate::dropped(NO_CHANNEL));
     };
-    if let InboundEvent::Moved { to } = &event.event {
-        tracing::info!(channel = %address.channel, from = %address.target, %to, "a group has another id now: name it in groups by that");
-        return Err(Fate::handled("moved"));
-    }
     let access = AccessSettings::of(config, &address.channel, &address.account).map_err(|error| {
         tracing::error!(channel = %address.channel, %error, "nobody is heard: the channel's section can't be read");
         Fate::dropped(CONFIG)
     })?;
+    if let InboundEvent::Moved { to } = &event.event {
+        return Err(moved(dispatch, &access, address, to).await);
+    }
     let inbound = routed(&event);
     let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
@@ -128,7 +136,7 @@ async fn decide(
     let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
     let event = match message_of(event) {
         Ok(event) => event,
-        Err(other) => return Err(noticed(dispatch, &route, &other)),
+        Err(other) => return Err(noticed(dispatch, &access, &route, *other).await),
     };
     let names = Arc::new(names(config, &route));
     let command_text = Utterance::of(&event)
@@ -139,12 +147,15 @@ async fn decide(
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
         .unwrap_or(HISTORY);
-    let was_mentioned = match &admission.group {
-        None => true,
+    let facts = match &admission.group {
+        None => None,
         Some(group) => {
-            addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?
+            Some(addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?)
         }
     };
+    let ack = ack_reaction::emoji(config, &route.agent_id, facts.as_ref());
+    let is_named = facts.as_ref().is_none_or(|facts| facts.was_mentioned || facts.is_reply);
+    let was_mentioned = facts.is_none_or(Addressed::is_addressed);
     let inbound = &config.messages.inbound;
     let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
     let window = Duration::from_millis(window);
@@ -156,6 +167,8 @@ async fn decide(
         standing,
         group,
         was_mentioned,
+        ack,
+        is_named,
         names,
         command_text,
         history,
@@ -260,33 +273,69 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
     }
 }
 
-/// What is no message: of a reaction the agent hears with its next turn.
-fn noticed(dispatch: &Dispatch, route: &Route, event: &Inbound) -> Fate {
-    let Inbound { address, sender, .. } = event;
-    match &event.event {
+/// A group has another id now, and its settings are to follow it.
+async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to: &str) -> Fate {
+    tracing::info!(channel = %from.channel, from = %from.target, %to, "a group has another id now");
+    if access.may_write_config() {
+        let moved = MovedGroup {
+            channel: from.channel.clone(),
+            account: from.account.clone(),
+            from: from.target.clone(),
+            to: to.to_owned(),
+        };
+        dispatch.shared().group_moved(moved).await;
+    }
+    Fate::handled("moved")
+}
+
+/// What is no message: of a reaction the agent hears with its next turn; what waits as context says what it says now.
+async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Fate {
+    let Inbound { address, sender, event, at, .. } = event;
+    match event {
         InboundEvent::Reaction { message_id, emoji, removed } => {
+            let is_told = match access.reaction_notifications {
+                ReactionNotifications::Off => false,
+                ReactionNotifications::All => true,
+                ReactionNotifications::Own => is_ours(dispatch, &address, &message_id).await,
+            };
+            if !is_told {
+                return Fate::dropped(REACTION);
+            }
             let name = sender.name.as_deref().unwrap_or(&sender.id);
             let by =
                 sender.username.as_ref().map_or_else(|| name.to_owned(), |user| format!("{name} (@{user})"));
-            let verb = if *removed { "removed" } else { "added" };
+            let verb = if removed { "removed" } else { "added" };
             let channel = dispatch.runner().deps.platforms.channel(&address.channel);
             let label = channel.map_or(address.channel.as_str(), |channel| channel.info().label);
             let text = format!("{label} reaction {verb}: {emoji} by {by} on msg {message_id}");
             let context = format!(
                 "{}:reaction:{}:{}:{message_id}:{}:{emoji}",
                 address.channel,
-                if *removed { "remove" } else { "add" },
+                if removed { "remove" } else { "add" },
                 address.target,
                 sender.id
             );
-            dispatch.runner().deps.system_events.enqueue(&route.session_key, &text, Some(&context), event.at);
+            dispatch.runner().deps.system_events.enqueue(&route.session_key, &text, Some(&context), at);
             Fate::handled("reaction")
         }
-        InboundEvent::Edited { .. } => Fate::handled("edited"),
+        InboundEvent::Edited { message_id, text } => {
+            let reworded = Update::Reworded { conversation: address, message_id, text };
+            if let Err(error) = dispatch.shared().journal.update(reworded).await {
+                tracing::warn!(%error, "what waits as context keeps the words that it had");
+            }
+            Fate::handled("edited")
+        }
         InboundEvent::Message(_) | InboundEvent::Button { .. } | InboundEvent::Moved { .. } => {
             Fate::handled("moved")
         }
     }
+}
+
+/// Whether we sent a message: where nobody can tell, it is not ours.
+async fn is_ours(dispatch: &Dispatch, at: &Address, message_id: &str) -> bool {
+    let sent = dispatch.shared().journal.has_sent(at, message_id).await;
+    sent.inspect_err(|error| tracing::warn!(%error, "whose message a reaction is to can't be told"))
+        .unwrap_or_default()
 }
 
 /// The ways in which the agent of a route is named.
@@ -313,7 +362,14 @@ fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission
     let owners: Vec<String> = written.into_iter().flatten().map(id_text).collect();
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
-    let ids: Vec<&str> = [Some(sender.id.as_str()), sender.phone.as_deref()].into_iter().flatten().collect();
+    let Address { channel, target, .. } = &event.address;
+    let from = match event.conversation.kind {
+        ConversationKind::Direct => format!("{channel}:{target}"),
+        ConversationKind::Group => format!("{channel}:group:{target}"),
+        ConversationKind::Channel => format!("{channel}:channel:{target}"),
+    };
+    let ids = [Some(sender.id.as_str()), sender.phone.as_deref(), Some(from.as_str())];
+    let ids: Vec<&str> = ids.into_iter().flatten().collect();
     let allowed_by_channel = may_command(use_groups, admission);
     let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
@@ -325,7 +381,7 @@ fn id_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether a group's message speaks to the agent; else what becomes of it.
+/// How a group's message speaks to the agent; or else what becomes of it.
 #[expect(clippy::too_many_arguments, reason = "all of it decides")]
 async fn addressed(
     dispatch: &Dispatch,
@@ -336,8 +392,8 @@ async fn addressed(
     command_text: &str,
     standing: Standing,
     history: u32,
-) -> Result<bool, Fate> {
-    let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(false) };
+) -> Result<Addressed, Fate> {
+    let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(Addressed::default()) };
     let is_command = commands::is_one(command_text) || commands::stop::is_stop(command_text);
     let may_command = standing.commands == Authority::Granted;
     if commands::is_one(command_text) && !may_command {
@@ -358,7 +414,7 @@ async fn addressed(
         is_command: is_command && may_command,
     };
     if !facts.is_skipped() {
-        return Ok(facts.is_addressed());
+        return Ok(facts);
     }
     if requires_mention && !facts.can_detect {
         tracing::warn!(channel = %event.address.channel, "nobody can tell whether a group speaks to the agent: set messages.groupChat.mentionPatterns");

@@ -117,6 +117,7 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
             return Some(Fate::handled("empty"));
         };
         let key = said.last()?.route.session_key.clone();
+        let origin = request.origin.clone();
         let received = request.origin.as_ref();
         let received =
             received.and_then(|origin| dispatch.runner().received_from(&key, origin, &request.text));
@@ -124,6 +125,9 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
         match accepting.outcome().await {
             // The run may begin.
             Ok(receipt) => {
+                if let (Some(origin), Accepted::New { .. }) = (&origin, &receipt.accepted) {
+                    dispatch.runner().acknowledge(origin);
+                }
                 if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
                     received.tell(*accepted_at);
                 }
@@ -211,7 +215,11 @@ async fn composed(
     let run_id = run_id(&first.event);
     let is_group = last.group.is_some();
     let noted = match is_group && last.history > 0 {
-        true => runner.shared.journal.noted_arrivals(&last.event.address, last.history).await?,
+        // What was said after the message is no context of it: the next one brings that.
+        true => {
+            let journal = &runner.shared.journal;
+            journal.noted_arrivals(&last.event.address, last.number, last.history).await?
+        }
         false => Vec::new(),
     };
     let entry = runner.entry_or_none(&last.route.session_key).await;
@@ -240,6 +248,9 @@ async fn composed(
         may_command: last.standing.commands == Authority::Granted,
         is_owner: last.standing.is_owner,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
+        ack: last.ack.clone(),
+        skills: last.group.as_ref().and_then(|group| group.skills.clone()),
+        is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,
         frame: composed.frame,
     };

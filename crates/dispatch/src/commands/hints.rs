@@ -1,8 +1,11 @@
 //! What directives among words ask for, for the run of their message alone (spec `messages.md` §4). Nothing of it is kept in the
 //! session's row.
 
+use openclaw_models::ThinkingLevel;
+use openclaw_sessions::entry::VerboseLevel;
 use serde::{Deserialize, Serialize};
 
+use super::levels::Reasoning;
 use super::model::ModelChoice;
 use crate::queue::QueueWish;
 
@@ -16,11 +19,23 @@ pub(crate) struct Hints {
     /// `/queue`: how this message waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<QueueWish>,
+    /// `/think`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) thinking: Option<ThinkingLevel>,
+    /// `/verbose`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verbose: Option<VerboseLevel>,
+    /// `/reasoning`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning: Option<Reasoning>,
+    /// Commands that are answered at once, and not in the run: names of their rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shortcuts: Vec<String>,
 }
 
 impl Hints {
     /// Whether a run under way can't give what is asked for.
     pub(crate) fn need_own_run(&self) -> bool {
-        self.model.is_some()
+        self.model.is_some() || self.thinking.is_some() || self.verbose.is_some() || self.reasoning.is_some()
     }
 }

@@ -12,7 +12,13 @@ pub(super) struct Hit<T> {
 /// Cuts everything out of a text that `find` finds in its lines, from the left. Gives the first find and what is left of the
 /// text; nothing where there is nothing.
 pub(super) fn cut<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Option<(T, String)> {
-    let mut first = None;
+    let (found, left) = cut_all(text, find)?;
+    Some((found.into_iter().next()?, left))
+}
+
+/// The same with all finds.
+pub(super) fn cut_all<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Option<(Vec<T>, String)> {
+    let mut found = Vec::new();
     let mut left: Vec<String> = Vec::new();
     for line in text.split('\n') {
         let Some(hit) = find(line) else {
@@ -20,15 +26,16 @@ pub(super) fn cut<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Optio
             continue;
         };
         let mut rest = without(line, &hit);
-        first.get_or_insert(hit.value);
+        found.push(hit.value);
         while let Some(more) = find(&rest) {
             rest = without(&rest, &more);
+            found.push(more.value);
         }
         if !rest.is_empty() {
             left.push(rest);
         }
     }
-    Some((first?, left.join("\n").trim().to_owned()))
+    (!found.is_empty()).then(|| (found, left.join("\n").trim().to_owned()))
 }
 
 /// A line without a hit, its blanks collapsed.

@@ -5,14 +5,17 @@ use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 use serde::{Deserialize, Serialize};
 
+use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use super::table::{Command, Does, Takes};
-use super::{Answering, CommandError, Context, cards, models};
+use super::{CommandError, Context, Hints, cards, models};
 use crate::session_model::{AskedModel, is_forbidden};
 
 pub(super) const NAME: &str = "model";
+pub(super) const DIRECTIVE: Directive =
+    Directive { take: take_directive, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(run) };
+    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
 
 /// A model that is asked for, maybe with a credential of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +59,7 @@ impl ModelWish {
     }
 
     /// What [`ModelWish::of`] reads it from.
-    pub(super) fn arguments(&self) -> String {
+    fn arguments(&self) -> String {
         match self {
             Self::Show => String::new(),
             Self::Status => "status".to_owned(),
@@ -68,8 +71,19 @@ impl ModelWish {
     }
 }
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
-    Box::pin(context.answer_model(ModelWish::of(arguments)))
+fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+    Box::pin(wished.context.settle_model(ModelWish::of(wished.argument)))
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    if let ModelWish::Choose(choice) = ModelWish::of(argument) {
+        hints.model = Some(choice);
+    }
+}
+
+fn take_directive(text: &str, reading: Reading, aliases: &[&str]) -> Option<(String, String)> {
+    let (wish, rest) = take(text, reading, aliases)?;
+    Some((wish.arguments(), rest))
 }
 
 /// The model a person means, if they may have it with that credential; else what to tell them.
@@ -91,38 +105,34 @@ pub(crate) async fn choose(
 }
 
 impl Context<'_> {
-    async fn answer_model(&self, wish: ModelWish) -> Result<String, CommandError> {
+    async fn settle_model(&self, wish: ModelWish) -> Result<Settled, CommandError> {
         let choices = self.choices().await;
         Ok(match wish {
             ModelWish::Choose(asked) => match choose(&self.models.all, &choices, self.agent, &asked).await {
-                Ok(chosen) => self.switch(&choices, chosen, asked.profile).await?,
-                Err(refusal) => refusal,
+                Ok(chosen) => self.switch(&choices, chosen, asked.profile).await,
+                Err(refusal) => Settled::refused(refusal),
             },
-            ModelWish::List => models::list(&choices),
-            ModelWish::Show => cards::current(&self.current(&choices).await.0),
-            ModelWish::Status => self.model_status(&choices).await?,
-            ModelWish::ProfileAlone => cards::PROFILE_ALONE.to_owned(),
+            ModelWish::List => Settled::told(models::list(&choices)),
+            ModelWish::Show => Settled::told(cards::current(&self.current(&choices).await.0)),
+            ModelWish::Status => Settled::told(self.model_status(&choices).await?),
+            ModelWish::ProfileAlone => Settled::refused(cards::PROFILE_ALONE.to_owned()),
         })
     }
 
-    async fn switch(
-        &self,
-        choices: &Choices,
-        chosen: Chosen,
-        profile: Option<String>,
-    ) -> Result<String, CommandError> {
+    async fn switch(&self, choices: &Choices, chosen: Chosen, profile: Option<String>) -> Settled {
         let (before, _) = self.current(choices).await;
         let warning = choices.warning(&chosen.model);
         let text = cards::switched(&chosen, profile.as_deref(), warning.as_deref());
-        let told = (before != chosen.model).then(|| format!("Model switched to {chosen}."));
-        let about = format!("model:{}", chosen.model);
+        let tells = (before != chosen.model)
+            .then(|| (format!("Model switched to {chosen}."), format!("model:{}", chosen.model)));
         // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
         let by_itself = chosen.is_default && self.models.inherited_model(self.key).await.is_none();
-        self.models.keep_choice(self.key, (!by_itself).then_some(chosen.model), profile).await?;
-        if let Some(told) = told {
-            self.models.tell(self.key, &told, &about);
-        }
-        Ok(text)
+        let model = (!by_itself).then_some(chosen.model);
+        let settled = Settled::changed(text, move |entry| {
+            let model = model.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
+            entry.switch_model(model, profile.as_deref());
+        });
+        settled.telling(tells)
     }
 
     /// The model in use, and whether the session's own choice was dropped on the way.
@@ -164,7 +174,8 @@ impl Context<'_> {
 }
 
 /// The wish in a text and what is left of the text. Of several the first counts; all are taken out.
-pub(super) fn take(text: &str, aliases: &[&str]) -> Option<(ModelWish, String)> {
+fn take(text: &str, reading: Reading, aliases: &[&str]) -> Option<(ModelWish, String)> {
+    let find_model = |line: &str| find_model(line, reading);
     if let Some((token, rest)) = cut(text, find_model) {
         return Some((ModelWish::of(&token), rest));
     }
@@ -174,11 +185,14 @@ pub(super) fn take(text: &str, aliases: &[&str]) -> Option<(ModelWish, String)> 
     Some((ModelWish::Choose(ModelChoice { model: alias, profile: None }), rest))
 }
 
-fn find_model(line: &str) -> Option<Hit<String>> {
+fn find_model(line: &str, reading: Reading) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = strip_prefix_without_case(behind, "model").filter(|behind| ends_name(behind))?;
         let behind = skip_colon(behind);
         let token = token(behind);
+        if reading == Reading::Among && !matches!(ModelWish::of(token), ModelWish::Choose(_)) {
+            return None;
+        }
         let to = line.len() - behind.len() + token.len();
         Some(Hit { from, to, value: token.to_owned() })
     })
@@ -262,10 +276,10 @@ mod tests {
             ("/model\nopus", ModelWish::Show, "opus"),
         ];
         for (text, wish, rest) in rows {
-            assert_eq!(take(text, &aliases), Some((wish, rest.to_owned())), "{text:?}");
+            assert_eq!(take(text, Reading::Alone, &aliases), Some((wish, rest.to_owned())), "{text:?}");
         }
         for text in ["/models", "/modelx", "a/model b", "//model x", "model x", "/opus/x", "/opusx", ""] {
-            assert_eq!(take(text, &aliases), None, "{text:?}");
+            assert_eq!(take(text, Reading::Alone, &aliases), None, "{text:?}");
         }
     }
 
@@ -276,9 +290,9 @@ mod tests {
             words in prop::collection::vec("[a-z/:@ü]{1,5}|/model|/opus|\n| ", 0..9), text in any::<String>(),
         ) {
             for text in [words.join(" "), words.concat(), text] {
-                let Some((_, rest)) = take(&text, &["opus"]) else { continue };
+                let Some((_, rest)) = take(&text, Reading::Alone, &["opus"]) else { continue };
                 // A second reading finds no `/model`; an alias counts only where there was none.
-                if let Some((wish, _)) = take(&rest, &[]) {
+                if let Some((wish, _)) = take(&rest, Reading::Alone, &[]) {
                     prop_assert!(false, "{text:?} left {rest:?} with {wish:?}");
                 }
                 let mut letters = text.chars().filter(|c| !c.is_whitespace());
@@ -291,7 +305,7 @@ mod tests {
         #[test]
         fn a_written_reference_is_read_back(model in "[a-z0-9._:-]{1,6}(/[a-z0-9._-]{1,6}){0,2}", profile in "[a-z:.]{1,4}(@[a-z.]{1,3})?") {
             prop_assume!(!["status", "list"].contains(&model.as_str()) && !model.starts_with(':'));
-            let (found, rest) = take(&format!("hi /model {model}@{profile} there"), &[]).unwrap();
+            let (found, rest) = take(&format!("hi /model {model}@{profile} there"), Reading::Alone, &[]).unwrap();
             prop_assert_eq!(found, choose(&model, Some(&profile)));
             prop_assert_eq!(rest, "hi there");
         }

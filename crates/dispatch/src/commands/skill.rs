@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn said(text: &str, attached: bool, by: Authority) -> Option<Intent> {
-        read(Spoken { text, attached, by }, &commands())
+        read(Spoken { attached, by, ..Spoken::words(text) }, &commands())
     }
 
     fn reworded(input: &str) -> Option<Intent> {
@@ -184,7 +184,7 @@ mod tests {
         }
         assert_eq!(said("/my_skill see", true, Authority::Granted), reworded("see"));
         assert_eq!(said("/shell ls", true, Authority::Granted), None);
-        assert_eq!(read(Spoken { text: "/my_skill", attached: false, by: Authority::Granted }, &[]), None);
+        assert_eq!(read(Spoken::words("/my_skill"), &[]), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
 
+use super::directives::{Directive, Wish, settle};
 use super::line::skip_colon;
 use super::{Answering, COMMANDS, CommandError, Context};
 
@@ -29,8 +30,10 @@ pub(super) enum Takes {
 pub(super) enum Does {
     /// Something that is answered, in the session's turn or beside its run.
     Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
-    /// The same, and it may stand among words: [`super::read`] finds it there.
-    Directive(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    /// A setting, or a hint where it stands among words: [`super::directives`].
+    Directive(Directive),
+    /// The same, but all that is done so far is to take it out.
+    Later(Directive),
     /// It begins a new conversation, as `session.resetTriggers` has it.
     Resets,
     /// It stops the session's runs, at once.
@@ -89,24 +92,42 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
     let is_answered = match command.does {
         Does::Answers(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
-        Does::Directive(_) | Does::Resets | Does::Stops => false,
+        Does::Directive(_) | Does::Later(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
 }
 
 /// Does a command that is answered. One that a later version has accepted, or that is not there, says so.
 pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
-    match COMMANDS.iter().find(|command| command.name == name).map(|command| command.does) {
-        Some(Does::Answers(run) | Does::Directive(run)) => run(context, arguments).await,
+    match does(name) {
+        Some(Does::Answers(run)) => run(context, arguments).await,
+        Some(Does::Directive(_) | Does::Later(_)) => {
+            settle(context, &[Wish { name: name.to_owned(), arguments: arguments.to_owned() }]).await
+        }
         Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => Ok(not_there(name)),
     }
 }
 
+/// What the command of a row's name does.
+pub(super) fn does(name: &str) -> Option<Does> {
+    COMMANDS.iter().find(|command| command.name == name).map(|command| command.does)
+}
+
+/// Commands that are answered at once where they stand among words.
+const SHORTCUTS: [&str; 4] = ["help", "commands", "whoami", "status"];
+
+/// The row that a name calls, where it is there and is answered among words too.
+pub(super) fn shortcut(name: &str) -> Option<&'static str> {
+    let command = COMMANDS.iter().find(|command| command.is_called(name))?;
+    let is_there = matches!(command.does, Does::Answers(_));
+    (is_there && SHORTCUTS.contains(&command.name)).then_some(command.name)
+}
+
 /// What is said of a command that this gateway does not have.
-fn not_there(name: &str) -> String {
+pub(super) fn not_there(name: &str) -> String {
     let has: Vec<String> = COMMANDS
         .iter()
-        .filter(|command| !matches!(command.does, Does::Missing))
+        .filter(|command| !matches!(command.does, Does::Missing | Does::Later(_)))
         .map(|command| format!("/{}", command.name))
         .collect();
     format!(
@@ -125,13 +146,6 @@ mod tests {
             ("/help", Some("help")),
             ("/HELP:", Some("help")),
             ("/id", Some("whoami")),
-            ("/think", Some("think")),
-            ("/t high", Some("think")),
-            ("/think: high", Some("think")),
-            ("/thinking high", Some("think")),
-            ("/v on", Some("verbose")),
-            ("/queue steer debounce:2s cap:3", Some("queue")),
-            ("/exec host=node ask=off", Some("exec")),
             ("/compact keep the numbers", Some("compact")),
             ("/dock_slack", Some("dock-slack")),
             // Words for the agent.
@@ -149,6 +163,7 @@ mod tests {
             ("/models x", Some("models")),
             // Read elsewhere.
             ("/model", None),
+            ("/think high", None),
             ("/new hello", None),
             ("/stop", None),
         ];
@@ -159,8 +174,9 @@ mod tests {
 
     #[test]
     fn what_is_said_names_what_there_is() {
-        let expect = "/help is not there yet. This gateway has /compact, /model, /models, /new, /reset, /stop, /context, /skill. Everything else you write \
-                      goes to the agent.";
-        assert_eq!(not_there("help"), expect);
+        let said = not_there("tts");
+        assert!(said.starts_with("/tts is not there yet. This gateway has /"), "{said}");
+        assert!(said.contains(" /think") && !said.contains("/elevated"), "{said}");
+        assert!(said.ends_with("Everything else you write goes to the agent."), "{said}");
     }
 }

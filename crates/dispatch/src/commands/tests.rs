@@ -1,6 +1,11 @@
 use openclaw_models::settings::ListedModel;
 
+use openclaw_config::settings::QueueMode;
+use openclaw_models::ThinkingLevel;
+use openclaw_sessions::entry::VerboseLevel;
+
 use super::*;
+use crate::queue::QueueWish;
 
 fn names() -> ModelNames {
     let rows = [("local/llama", "fast"), ("local/other", "status"), ("local/third", "Fresh")];
@@ -13,12 +18,28 @@ fn names() -> ModelNames {
 }
 
 fn said(text: &str, attached: bool, by: Authority) -> Intent {
+    read_as(Spoken { attached, by, ..Spoken::words(text) })
+}
+
+fn read_as(spoken: Spoken<'_>) -> Intent {
     let names = names();
-    read(Spoken { text, attached, by }, Names { models: &names, triggers: &["/new", "/fresh"], skills: &[] })
+    read(spoken, Names { models: &names, triggers: &["/new", "/fresh"], skills: &[] })
 }
 
 fn command(name: &str, arguments: &str) -> Intent {
     Intent::Command { name: name.to_owned(), arguments: arguments.to_owned() }
+}
+
+fn with(hints: Hints, text: &str) -> Intent {
+    Intent::PromptFor { hints, text: text.to_owned() }
+}
+
+fn settings(wishes: &[(&str, &str)]) -> Intent {
+    let wish = |(name, arguments): &(&str, &str)| Wish {
+        name: (*name).to_owned(),
+        arguments: (*arguments).to_owned(),
+    };
+    Intent::Settings { wishes: wishes.iter().map(wish).collect() }
 }
 
 fn with_model(model: &str, text: &str) -> Intent {
@@ -62,6 +83,10 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_with_model() {
 fn a_message_with_an_image_is_never_for_the_gateway_alone() {
     assert_eq!(said("/model x", true, Authority::Granted), with_model("x", ""));
     assert_eq!(said("/model", true, Authority::Granted), Intent::Prompt);
+    assert_eq!(
+        said("/think high", true, Authority::Granted),
+        with(Hints { thinking: Some(ThinkingLevel::High), ..Hints::default() }, "")
+    );
     assert_eq!(said("/models", true, Authority::Granted), Intent::Prompt);
     assert_eq!(said("/help", true, Authority::Granted), Intent::Prompt);
 }
@@ -77,5 +102,94 @@ fn who_may_not_give_commands_has_no_wishes() {
     ];
     for (text, expect) in rows {
         assert_eq!(said(text, false, Authority::Denied), expect, "{text:?}");
+    }
+}
+
+/// Spec `messages.md` §4.
+#[test]
+fn several_directives_are_settings_alone_and_hints_among_words() {
+    let queue = QueueWish { mode: Some(QueueMode::Steer), ..QueueWish::default() };
+    let all = Hints {
+        model: Some(ModelChoice { model: "fast".to_owned(), profile: None }),
+        queue: Some(queue),
+        thinking: Some(ThinkingLevel::High),
+        verbose: Some(VerboseLevel::Full),
+        reasoning: Some(Reasoning::On),
+        shortcuts: Vec::new(),
+    };
+    let rows = [
+        ("/t high", command("think", "high")),
+        ("/think: high", command("think", "high")),
+        ("/thinking", command("think", "")),
+        ("/think xyz", command("think", "xyz")),
+        ("[Chat Bob] Bob: /v on", command("verbose", "on")),
+        ("/elevated full", command("elevated", "full")),
+        ("/exec host=node ask=off", command("exec", "host=node ask=off")),
+        ("/queue steer debounce:2s cap:3", command("queue", "steer debounce:2s cap:3")),
+        ("/queue bogus", command("queue", "bogus")),
+        ("/v full /t high", settings(&[("think", "high"), ("verbose", "full")])),
+        ("/fast /queue steer", settings(&[("model", "fast"), ("queue", "steer")])),
+        (
+            "/think high and tell me",
+            with(Hints { thinking: Some(ThinkingLevel::High), ..Hints::default() }, "and tell me"),
+        ),
+        ("do /fast /t high /v full /reason on /queue steer it", with(all, "do it")),
+        ("/queue reset now", with(Hints::default(), "now")),
+        ("/elevated full do it", with(Hints::default(), "do it")),
+        // A word that is no level stays, and so does talk about directives.
+        ("/think about it", Intent::Prompt),
+        ("what does /think do?", Intent::Prompt),
+        ("max, what do you think", Intent::Prompt),
+        ("low tide today", Intent::Prompt),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(said(text, false, Authority::Granted), expect, "{text:?}");
+    }
+    let rows = [
+        ("/think high", Intent::Ignored),
+        ("/v full /t high", Intent::Ignored),
+        ("do /t high it", Intent::Stripped { text: "do it".to_owned() }),
+        ("/elevated full do it", Intent::Stripped { text: "do it".to_owned() }),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(said(text, false, Authority::Denied), expect, "{text:?}");
+    }
+}
+
+/// In a group that does not speak to the agent, what gives more rights is ignored.
+#[test]
+fn a_group_has_to_speak_to_the_agent_for_more_rights() {
+    let said = |text| read_as(Spoken { is_addressed: false, ..Spoken::words(text) });
+    let rows = [
+        ("/elevated full", Intent::Ignored),
+        ("/elevated", Intent::Ignored),
+        ("/elevated off", command("elevated", "off")),
+        ("/exec host=node", Intent::Ignored),
+        ("/exec security=deny", command("exec", "security=deny")),
+        ("/think high", command("think", "high")),
+        ("/think high /elevated full", command("think", "high")),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(said(text), expect, "{text}");
+    }
+}
+
+/// `commands.text: false` on a platform with a menu of its own.
+#[test]
+fn without_text_commands_the_menu_and_directives_work() {
+    assert_eq!(TextCommands::on("telegram", Some(false)), TextCommands::Native);
+    assert_eq!(TextCommands::on("telegram", Some(true)), TextCommands::All);
+    assert_eq!(TextCommands::on("telegram", None), TextCommands::All);
+    assert_eq!(TextCommands::on("webchat", Some(false)), TextCommands::All);
+    let said = |text| read_as(Spoken { commands: TextCommands::Native, ..Spoken::words(text) });
+    let rows = [
+        ("/allowlist add 5", Intent::Prompt),
+        ("/compact", command("compact", "")),
+        ("/models", command("models", "")),
+        ("/think high", command("think", "high")),
+        ("/model x", command("model", "x")),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(said(text), expect, "{text}");
     }
 }

@@ -68,6 +68,7 @@ impl Dispatch {
             lane: None,
             extra_system_prompt: None,
             occasion: Occasion::Heartbeat,
+            deliver_to: None,
             entry_patch: Map::new(),
         };
         match self.agent(message).await.outcome().await {

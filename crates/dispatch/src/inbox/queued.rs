@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::settings::QueueMode;
+use openclaw_channels::Address;
 use serde::{Deserialize, Serialize};
 
 use super::deadline::chat_deadline_ms;
 use crate::backlog::Share;
 use crate::beat::BeatChat;
+use crate::queue::QueueSettings;
 use crate::request::{Kind, MAIN_LANE, Request};
 
 /// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
@@ -22,6 +23,8 @@ pub(crate) struct Queued {
     pub(crate) facts: Facts,
     /// How often it was tried by processes that have died.
     pub(crate) attempts: Attempts,
+    /// The numbers of the events it is made of, while the process that took them lives.
+    pub(crate) said: Box<[i64]>,
     kept: Option<Arc<Request>>,
     /// Its part of what may wait, given back with the last clone.
     _share: Arc<Share>,
@@ -47,9 +50,15 @@ pub(crate) struct Facts {
     /// Its global lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<String>,
-    /// How it is treated during another run of its session.
-    #[serde(default)]
-    pub(crate) queue_mode: QueueMode,
+    /// How it waits during another run of its session.
+    #[serde(default, alias = "queueMode")]
+    pub(crate) queue: QueueSettings,
+    /// Where it was said, if on a chat platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<Box<Place>>,
+    /// Whether it asks for a run of its own, such as with another model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) alone: bool,
     /// What it wants of the gateway itself.
     #[serde(default)]
     pub(crate) wants: Wants,
@@ -70,12 +79,17 @@ impl Facts {
             time_limit: decided.and_then(|decided| decided.time_limit),
             from_platform: request.origin.is_some(),
             lane: request.lane.clone(),
-            queue_mode: decided.map(|decided| decided.queue_mode).unwrap_or_default(),
+            queue: decided.map(|decided| decided.queue).unwrap_or_default(),
+            place: request.origin.as_ref().map(|origin| {
+                Box::new(Place { address: origin.address.clone(), message_id: origin.message_id.clone() })
+            }),
+            alone: intent.is_for_one_run(),
             wants: Wants {
                 reset: request.behind_reset().is_some(),
                 command: intent.is_for_gateway_alone(),
                 compaction: request.compacts(),
                 tool: intent.tool().is_some(),
+                shortcuts: intent.hints().is_some_and(|hints| !hints.shortcuts.is_empty()),
             },
             beat: request.beat.as_ref().map(|beat| beat.chat),
         }
@@ -94,6 +108,16 @@ impl Facts {
     }
 }
 
+/// Where a message was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Place {
+    /// The conversation.
+    pub(crate) address: Address,
+    /// The platform's id of the message.
+    pub(crate) message_id: String,
+}
+
 /// What a message wants of the gateway itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,6 +132,9 @@ pub(crate) struct Wants {
     /// That answer is a tool's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tool: bool,
+    /// That commands among its words are answered at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) shortcuts: bool,
 }
 
 impl Wants {
@@ -120,7 +147,7 @@ impl Wants {
 impl Default for Wants {
     /// Of a message that an older version accepted: it may want to change something.
     fn default() -> Self {
-        Self { reset: true, command: false, compaction: false, tool: false }
+        Self { reset: true, command: false, compaction: false, tool: false, shortcuts: false }
     }
 }
 
@@ -133,17 +160,25 @@ pub(crate) struct Attempts {
     pub(crate) unprepared: u32,
 }
 
+/// They are the same message.
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.facts == other.facts && self.attempts == other.attempts && self.kept == other.kept
+    }
+}
+
 impl Queued {
     /// What waits of a message, with its request if that is small.
     pub(crate) fn of(request: Request, attempts: Attempts, share: Share) -> Self {
         let facts = Facts::of(&request);
+        let said = request.arrivals.said.as_slice().into();
         let kept = (facts.bytes <= KEPT).then(|| Arc::new(request));
-        Self { facts, attempts, kept, _share: Arc::new(share) }
+        Self { facts, attempts, said, kept, _share: Arc::new(share) }
     }
 
     /// What waits of a message whose request is on disk.
     pub(crate) fn on_disk(facts: Facts, attempts: Attempts, share: Share) -> Self {
-        Self { facts, attempts, kept: None, _share: Arc::new(share) }
+        Self { facts, attempts, said: Box::default(), kept: None, _share: Arc::new(share) }
     }
 
     /// The request, if it is in memory.
@@ -154,6 +189,12 @@ impl Queued {
     /// What has to be stored beside the request because it is not kept.
     pub(super) fn stored_facts(&self) -> Option<&Facts> {
         self.kept.is_none().then_some(&self.facts)
+    }
+
+    /// Whether it waits in the queue of a session: what a person says to the agent, and nothing that alters the session.
+    pub(crate) fn is_prompt(&self) -> bool {
+        let Wants { reset, command, compaction, tool, shortcuts: _ } = self.facts.wants;
+        self.is_chat() && self.facts.beat.is_none() && !(reset || command || compaction || tool)
     }
 
     /// Whether it is a `chat.send`.

@@ -38,7 +38,7 @@ impl Stored {
         let arrivals = request.arrivals.clone();
         let queued = Queued::of(request, Attempts::default(), share);
         let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;
-        let queue_mode = queued.facts.queue_mode;
+        let queue_mode = queued.facts.queue.mode;
         Ok((Self { kind, json, digest, facts, queue_mode, arrivals }, queued))
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
         abort: None,
         answered: None,
         recovered: false,
+        gathering: None,
     }
 }
 

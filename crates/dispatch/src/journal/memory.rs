@@ -11,13 +11,17 @@ use openclaw_channels::{Address, Receipt};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 
-use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use super::{
+    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    Update,
+};
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
-use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished};
+use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
+use crate::queue::DropRule;
 use crate::request::Request;
 
 /// What the journals of all tests hold, by directory.
@@ -49,6 +53,7 @@ pub(crate) struct Message {
     pub(crate) finished: Option<RunRecord>,
     pub(crate) attempts: Attempts,
     pub(crate) taken_by: Option<RunId>,
+    pub(crate) waited: Waited,
 }
 
 /// A delivery.
@@ -125,7 +130,13 @@ impl State {
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
             let row = Row { recovered: true, ..message.row.without_payload() };
-            Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts)
+            Unfinished::read(
+                row,
+                Some(json.get()),
+                facts.as_deref(),
+                message.attempts,
+                message.waited.clone(),
+            )
         };
         open.filter_map(read).collect()
     }
@@ -157,6 +168,7 @@ impl State {
                 finished: None,
                 attempts: Attempts::default(),
                 taken_by: None,
+                waited: Waited::default(),
             });
             return Insert::New;
         };
@@ -164,6 +176,24 @@ impl State {
             return Insert::Conflict;
         }
         Insert::Known(known.known())
+    }
+
+    /// What became part of a message is dropped with it.
+    fn drop_run(&mut self, numbers: &[i64], rule: DropRule, now: i64) {
+        for (at, arrived) in self.arrivals.iter_mut().enumerate() {
+            if numbers.contains(&number_of(at + 1)) && matches!(arrived.decided, Some((Fate::Run(_), _))) {
+                arrived.decided = Some((Fate::dropped(rule.as_str()), now));
+            }
+        }
+    }
+
+    fn finish(&mut self, record: RunRecord) -> bool {
+        let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
+        let is_open = open.map(|message| {
+            message.finished = Some(RunRecord { report: None, ..record });
+            message.attempts.unprepared = 0;
+        });
+        is_open.is_some()
     }
 
     fn arrive(&mut self, events: Vec<NewArrival>) -> Vec<ArrivalInsert> {
@@ -275,13 +305,34 @@ impl State {
                     });
                 is_open && self.deliver_all(replies)
             }
-            Update::Finish(record, replies) => {
-                let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
-                let is_open = open.map(|message| {
-                    message.finished = Some(RunRecord { report: None, ..record });
-                    message.attempts.unprepared = 0;
+            Update::Finish(record, replies) => self.finish(record) && self.deliver_all(replies),
+            Update::FinishAll(record, others, replies) => {
+                for run_id in others {
+                    self.finish(RunRecord { run_id, ..record.clone() });
+                }
+                self.finish(record) && self.deliver_all(replies)
+            }
+            Update::Gather { leader, others, answer_to } => {
+                self.each(&others, |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    true
                 });
-                is_open.is_some() && self.deliver_all(replies)
+                self.each(std::slice::from_ref(&leader), |Message { waited, .. }| {
+                    waited.collected_by = Some(leader.clone());
+                    waited.answer_to.clone_from(&answer_to);
+                    true
+                })
+            }
+            Update::Cut { run_id, arrivals, dropped, now } => {
+                self.drop_run(&arrivals, DropRule::Summarized, now);
+                self.each(&[run_id], |Message { waited, .. }| {
+                    waited.cut = Some(dropped);
+                    true
+                })
+            }
+            Update::Drop { record, rule, arrivals } => {
+                self.drop_run(&arrivals, rule, record.ended_at);
+                self.finish(record)
             }
             Update::Sending { id, attempts } => {
                 let is_uncertain = self.item(&id).is_some_and(|item| item.state == DeliveryState::Uncertain);
@@ -327,6 +378,18 @@ impl State {
                 self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
                 self.deliveries.len() < before
             }
+            Update::Reworded { conversation, message_id, text } => {
+                let waits = |arrived: &&mut Arrived| {
+                    matches!(arrived.decided, Some((Fate::Noted, _)))
+                        && arrived.told_in.is_none()
+                        && arrived.new.event.address.target == conversation.target
+                        && arrived.new.event.address.account == conversation.account
+                        && arrived.new.event.address.channel == conversation.channel
+                        && arrived.new.message_id() == Some(&message_id)
+                };
+                let waiting = self.arrivals.iter_mut().filter(waits);
+                waiting.map(|arrived| arrived.new.event.reword(&text)).filter(|done| *done).count() > 0
+            }
             Update::Decided { numbers, fate, now } => self.decide(&numbers, &fate, now),
         }
     }
@@ -346,6 +409,11 @@ impl State {
 }
 
 impl Message {
+    fn taken_by(&self) -> Option<RunId> {
+        let collected = self.waited.collected_by.clone().filter(|leader| *leader != self.row.run_id);
+        self.taken_by.clone().or(collected)
+    }
+
     fn record(&self) -> MessageRecord {
         let Row { run_id, session_key, session_id, payload, accepted_at, entry_id, fresh_id, abort, .. } =
             &self.row;
@@ -357,7 +425,7 @@ impl Message {
             entry_ids: [entry_id.clone(), fresh_id.to_string()],
             accepted_at: *accepted_at,
             queue_mode: Some(payload.queue_mode.as_str().to_owned()),
-            taken_by: self.taken_by.clone(),
+            taken_by: self.taken_by(),
             attempts: self.attempts.all,
             stop: abort.map(|reason| reason.as_str().to_owned()),
         }
@@ -440,7 +508,7 @@ impl Journal for MemoryJournal {
             let is_asked = |message: &&Message| match &asked {
                 AskedRecords::Run(run_id) => message.row.run_id == *run_id,
                 AskedRecords::Newest => Some(&message.row.run_id) == newest.as_ref(),
-                AskedRecords::TakenBy(run_id) => message.taken_by.as_ref() == Some(run_id),
+                AskedRecords::TakenBy(run_id) => message.taken_by().as_ref() == Some(run_id),
             };
             let found = state.messages.iter().filter(is_asked).map(Message::record);
             Ok(found.take(most as usize).collect())
@@ -467,14 +535,20 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
         self.work(|state| {
             let is_noted = |arrived: &Arrived| {
                 let is_noted = matches!(arrived.decided, Some((Fate::Noted, _))) && arrived.told_in.is_none();
                 is_noted && arrived.new.event.address == conversation
             };
-            let newest_first = state.numbered().rev().filter(|(_, arrived)| is_noted(arrived));
+            let newest_first =
+                state.numbered().rev().filter(|(number, arrived)| *number < before && is_noted(arrived));
             let mut noted: Vec<_> =
                 newest_first.map(|(number, arrived)| arrived.stored(number)).take(most as usize).collect();
             noted.reverse();
@@ -495,6 +569,38 @@ impl Journal for MemoryJournal {
                 id.is_none() || ids.contains(&id.as_deref())
             };
             Ok(records.filter(is_named).take(most as usize).collect())
+        })
+    }
+
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+        let (at, message_id) = (conversation.clone(), message_id.to_owned());
+        self.work(move |state| {
+            let is_it = |item: &StoredItem| {
+                let to = &item.delivery.address;
+                let ids = item.receipt.iter().flat_map(|receipt| &receipt.message_ids);
+                item.state == DeliveryState::Sent
+                    && (&to.channel, &to.account, &to.target) == (&at.channel, &at.account, &at.target)
+                    && ids.into_iter().any(|id| *id == message_id)
+            };
+            Ok(state.deliveries.iter().any(is_it))
+        })
+    }
+
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts> {
+        let (channel, account) = (channel.to_owned(), account.to_owned());
+        self.work(move |state| {
+            let is_its = |at: &Address| at.channel == channel && at.account == account;
+            let waits = |arrived: &&Arrived| arrived.decided.is_none() && is_its(&arrived.new.event.address);
+            let count = |wanted: fn(DeliveryState) -> bool| {
+                let items = state.deliveries.iter();
+                items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
+            };
+            Ok(AccountCounts {
+                inbox: state.arrivals.iter().filter(waits).count() as u64,
+                pending: count(DeliveryState::is_open),
+                failed: count(|state| state == DeliveryState::Failed),
+                last_sent_at: None,
+            })
         })
     }
 

@@ -33,7 +33,10 @@ use tokio::sync::{mpsc, oneshot};
 pub use health::{DatabaseState, check_database, renew_database};
 pub use salvage::Salvaged;
 
-use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use super::{
+    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    Update,
+};
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Known, MessageRecord};
 use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
@@ -154,9 +157,14 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| arrivals::waiting(db, after, most)))
     }
 
-    fn noted_arrivals(&self, conversation: &Address, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
+    fn noted_arrivals(
+        &self,
+        conversation: &Address,
+        before: i64,
+        most: u32,
+    ) -> JournalFuture<'_, Vec<StoredArrival>> {
         let conversation = conversation.clone();
-        Box::pin(self.read(move |db| arrivals::noted(db, &conversation, most)))
+        Box::pin(self.read(move |db| arrivals::noted(db, &conversation, before, most)))
     }
 
     fn arrival_records(&self, id: Option<&str>, most: u32) -> JournalFuture<'_, Vec<ArrivalRecord>> {
@@ -166,6 +174,20 @@ impl Journal for SqliteJournal {
 
     fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>> {
         Box::pin(self.read(arrivals::tally))
+    }
+
+    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+        let (at, message_id) = (conversation.clone(), message_id.to_owned());
+        Box::pin(self.read(move |db| deliveries::has_sent(db, &at, &message_id)))
+    }
+
+    fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts> {
+        let (channel, account) = (channel.to_owned(), account.to_owned());
+        Box::pin(self.read(move |db| {
+            let inbox = arrivals::count_waiting(db, &channel, &account)?;
+            let (pending, failed, last_sent_at) = deliveries::counts(db, &channel, &account)?;
+            Ok(AccountCounts { inbox, pending, failed, last_sent_at })
+        }))
     }
 
     fn update(&self, update: Update) -> JournalFuture<'_, bool> {

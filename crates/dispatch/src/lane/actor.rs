@@ -1,6 +1,7 @@
 //! The task behind a session lane: it does what the machine decides, and is the only one that runs the session's agent,
 //! writes its transcript and publishes its events.
 
+mod dropped;
 mod runs;
 mod stops;
 
@@ -23,6 +24,7 @@ use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
 use crate::job::Job;
+use crate::queue::DropRule;
 use crate::runner::{Ending, Runner};
 use crate::shared::Shared;
 
@@ -44,10 +46,21 @@ pub(super) struct Actor {
     changes: Changes,
     /// Steered messages that were taken back from the run, or never reached it: their turn comes after it.
     withdrawn: Vec<Job>,
-    /// Steered messages whose client may not have its acknowledgement yet, oldest first.
-    steered: VecDeque<Job>,
+    /// Messages whose client is to hear what became of them, and may not have its acknowledgement yet, oldest first.
+    told: VecDeque<(Job, Told)>,
+    /// Shows that somebody writes where a message has to wait.
+    showing: JoinSet<()>,
     /// What is said to the gateway itself while a run is under way.
     asides: Asides,
+}
+
+/// What clients hear of a message that has no run of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// It is part of the run under way.
+    Absorbed,
+    /// It was dropped.
+    Dropped(DropRule),
 }
 
 enum Step {
@@ -55,8 +68,11 @@ enum Step {
     Event(RunEvent),
     Joined(Result<Ending, JoinError>),
     Deadline,
-    /// The oldest steered message is acknowledged.
+    /// The oldest message whose client is to hear something is acknowledged.
     Acknowledged,
+    /// It was quiet for long enough.
+    Quiet,
+    Shown,
     /// Something that was said to the gateway is a step further.
     Aside(AsideStep),
     /// The change under way is done.
@@ -87,7 +103,8 @@ impl Actor {
             arrived: 0,
             changes: Changes::default(),
             withdrawn: Vec::new(),
-            steered: VecDeque::new(),
+            told: VecDeque::new(),
+            showing: JoinSet::new(),
             asides: Asides::default(),
         }
     }
@@ -96,7 +113,7 @@ impl Actor {
     pub(super) async fn run(mut self) {
         let mut stopped = false;
         loop {
-            let is_idle = self.machine.is_idle() && self.steered.is_empty() && self.asides.is_empty();
+            let is_idle = self.machine.is_idle() && self.told.is_empty() && self.asides.is_empty();
             if is_idle && self.lanes.retire(&self.key, &self.mailbox) {
                 return;
             }
@@ -105,12 +122,14 @@ impl Actor {
                 Step::Event(event) => self.on_event(event).await,
                 Step::Joined(ending) => self.on_joined(ending).await,
                 Step::Deadline => self.on_deadline().await,
-                Step::Acknowledged => self.announce_steered().await,
+                Step::Acknowledged => self.tell_next().await,
+                Step::Quiet => self.on_quiet().await,
+                Step::Shown => {}
                 Step::Aside(step) => self.on_aside(step).await,
                 Step::Changed => self.on_input(Input::Changed).await,
                 Step::Stop => {
                     stopped = true;
-                    self.machine.on(Input::Stop);
+                    self.machine.on(Instant::now(), Input::Stop);
                 }
                 // Nobody sent after all: ask again whether to end.
                 Step::Idle => {}
@@ -122,16 +141,19 @@ impl Actor {
 
     async fn next(&mut self, stopped: bool) -> Step {
         let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
+        let quiet = self.machine.due();
         tokio::select! { biased;
             () = self.shared.kill.cancelled() => Step::Kill,
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
             command = self.mailbox.next() => command.map_or(Step::Unreachable, Step::Command),
-            () = acknowledged(self.steered.front()) => Step::Acknowledged,
+            () = acknowledged(self.told.front().map(|(job, _)| job)) => Step::Acknowledged,
             step = self.asides.next(&self.runner), if !self.asides.is_empty() => Step::Aside(step),
             event = next_event(&mut self.running) => Step::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
             () = self.changes.done() => Step::Changed,
             () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Step::Deadline,
+            () = tokio::time::sleep_until(quiet.unwrap_or_else(Instant::now)), if quiet.is_some() => Step::Quiet,
+            Some(_) = self.showing.join_next(), if !self.showing.is_empty() => Step::Shown,
             () = tokio::time::sleep(LINGER), if self.machine.is_idle() => Step::Idle,
         }
     }
@@ -167,7 +189,7 @@ impl Actor {
     }
 
     async fn on_input(&mut self, input: Input<Job>) {
-        let effects = self.machine.on(input);
+        let effects = self.machine.on(Instant::now(), input);
         self.perform(effects).await;
     }
 
@@ -175,7 +197,7 @@ impl Actor {
         job.order = self.place();
         job.aside = arrival == Arrival::Fresh && self.runner.is_aside(&job.row).await;
         let mode = match arrival {
-            Arrival::Fresh if !job.aside => job.row.payload.facts.queue_mode,
+            Arrival::Fresh if !job.aside => job.row.payload.facts.queue.mode,
             Arrival::Fresh | Arrival::Recovered => QueueMode::Followup,
         };
         if let Some(deadline) = self.deadline_of(&job) {
@@ -188,18 +210,33 @@ impl Actor {
             // It waits for the run to end, which it does within its grace.
             let _ = self.abort(AbortTarget::Run(active), Only::Any, AbortReason::Interrupt).await;
         }
-        let interrupts = mode == QueueMode::Interrupt && self.machine.active().is_some();
+        let interrupts = mode == QueueMode::Interrupt && !self.machine.is_idle();
         if interrupts {
             // Nobody is told that they are stopped for good, and the log says if they are not.
             let _ = self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
         }
+        let fresh = (arrival == Arrival::Fresh).then(|| job.clone());
         self.on_input(Input::Message { job, mode }).await;
+        if let Some(job) = fresh.filter(|job| self.machine.is_waiting(&job.row.run_id)) {
+            self.show_that_it_waits(job);
+        }
+    }
+
+    /// It was quiet for long enough: what waits is run, after what was said to the gateway meanwhile.
+    async fn on_quiet(&mut self) {
+        while let Some(step) = self.asides.drained(&self.runner).await {
+            Box::pin(self.on_aside(step)).await;
+        }
+        self.on_input(Input::Quiet).await;
     }
 
     async fn perform(&mut self, effects: Vec<Effect<Job>>) {
         for effect in effects {
             match effect {
                 Effect::Start(job) => self.start(job).await,
+                Effect::StartAll(batch) => self.start_all(batch).await,
+                Effect::Drop(job, rule) => self.drop_message(job, rule).await,
+                Effect::Cut(job) => self.cut_message(job).await,
                 Effect::Change(id) => self.changes.begin(id),
                 Effect::ChangeBeside(id) => {
                     if let Some(change) = self.changes.take(id) {
@@ -230,7 +267,7 @@ impl Actor {
                 return self.withdrawn.push(job);
             }
         };
-        self.steered.push_back(job.clone());
+        self.told.push_back((job.clone(), Told::Absorbed));
         let message = self.runner.steered_message(&row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
@@ -238,9 +275,13 @@ impl Actor {
         }
     }
 
-    async fn announce_steered(&mut self) {
-        let Some(job) = self.steered.pop_front() else { return };
-        let broadcasts = self.emitter(&job).absorbed();
+    /// Tells clients what became of a message whose sender knows by now that it was accepted.
+    async fn tell_next(&mut self) {
+        let Some((job, told)) = self.told.pop_front() else { return };
+        let broadcasts = match told {
+            Told::Absorbed => self.emitter(&job).absorbed(),
+            Told::Dropped(rule) => self.emitter(&job).refused(&rule.told()),
+        };
         self.publish(broadcasts).await;
     }
 

@@ -1,68 +1,20 @@
-//! What a session lane decides (spec `queue.md` §3): messages, ends of runs and aborts in, effects out.
+//! What a session lane decides (spec `queue.md` §3): messages, ends of runs and aborts in, effects out. [`mod@backlog`] decides what
+//! becomes of messages that wait behind a run.
+
+mod backlog;
 
 use std::collections::VecDeque;
 
 use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
+use tokio::time::Instant;
 
+use backlog::Backlog;
+pub(crate) use backlog::Batch;
+
+use super::turn::Turn;
 use crate::api::{AbortReason, AbortTarget};
-use crate::job::Job;
-
-/// Something that waits for its turn.
-pub(crate) trait Turn: Clone {
-    /// Its run.
-    fn run_id(&self) -> &RunId;
-    /// Whether it is a `chat.send`.
-    fn is_chat(&self) -> bool;
-    /// Whether it was stopped or answered while it waited: its turn only closes it.
-    fn is_stopped(&self) -> bool;
-    /// Makes it so.
-    fn stop(&mut self, reason: AbortReason);
-    /// Its place in the order of acceptance.
-    fn order(&self) -> u64;
-    /// Whether it may give the session another conversation or other settings: what is said behind it waits for it.
-    fn alters(&self) -> bool;
-    /// Whether it is done beside a run.
-    fn is_aside(&self) -> bool;
-    /// Whether messages may be steered into its run: not where the answer to them would not be seen.
-    fn takes_steering(&self) -> bool;
-}
-
-impl Turn for Job {
-    fn run_id(&self) -> &RunId {
-        &self.row.run_id
-    }
-
-    fn is_chat(&self) -> bool {
-        self.row.payload.is_chat()
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.end_announced || self.row.answered.is_some()
-    }
-
-    fn stop(&mut self, reason: AbortReason) {
-        Self::stop(self, reason);
-    }
-
-    fn order(&self) -> u64 {
-        self.order
-    }
-
-    fn alters(&self) -> bool {
-        let wants = self.row.payload.facts.wants;
-        // A new conversation begins also where the message was stopped.
-        wants.reset || wants.command && !self.is_stopped()
-    }
-
-    fn is_aside(&self) -> bool {
-        self.aside && !self.is_stopped()
-    }
-
-    fn takes_steering(&self) -> bool {
-        self.row.payload.facts.beat.is_none()
-    }
-}
+use crate::queue::DropRule;
 
 /// Something that is done to the session by somebody else, such as a reset: its place in the order of acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +35,8 @@ pub(crate) enum Input<J> {
     Change { id: ChangeId, beside: bool },
     /// The change under way is done.
     Changed,
+    /// It was quiet for long enough.
+    Quiet,
     /// Someone wants runs stopped.
     Abort { target: AbortTarget, only: Only, reason: AbortReason },
     /// Start nothing any more.
@@ -103,6 +57,12 @@ pub(crate) enum Only {
 pub(crate) enum Effect<J> {
     /// Start the run of this message.
     Start(J),
+    /// Start one run of these.
+    StartAll(Batch<J>),
+    /// This message is dropped.
+    Drop(J, DropRule),
+    /// This message is dropped, and the next run is told of it.
+    Cut(J),
     /// Make this change while no run is under way.
     Change(ChangeId),
     /// Make this change beside the run under way.
@@ -125,6 +85,8 @@ pub(crate) enum Effect<J> {
 pub(crate) struct Machine<J> {
     /// Messages in order of acceptance, and changes between them.
     waiting: VecDeque<Waiting<J>>,
+    /// What is known of the messages that wait behind a run.
+    backlog: Backlog<J>,
     active: Option<Active>,
     stopped: bool,
 }
@@ -180,14 +142,14 @@ struct ActiveRun {
 
 impl<J> Default for Machine<J> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), active: None, stopped: false }
+        Self { waiting: VecDeque::new(), backlog: Backlog::default(), active: None, stopped: false }
     }
 }
 
 impl<J: Turn> Machine<J> {
     /// Whether nothing runs and nothing waits, or what waits is left for the next start.
     pub(crate) fn is_idle(&self) -> bool {
-        self.active.is_none() && (self.stopped || self.waiting.is_empty())
+        self.active.is_none() && (self.stopped || !self.has_waiting())
     }
 
     /// The run under way.
@@ -198,18 +160,31 @@ impl<J: Turn> Machine<J> {
         }
     }
 
+    /// Whether anything waits for its turn.
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.backlog.cut.is_empty()
+    }
+
+    /// Whether a message waits.
+    pub(crate) fn is_waiting(&self, run_id: &RunId) -> bool {
+        let is_this =
+            |waiting: &Waiting<J>| matches!(waiting, Waiting::Message(job) if job.run_id() == run_id);
+        self.waiting.iter().any(is_this)
+    }
+
     /// Decides.
-    pub(crate) fn on(&mut self, input: Input<J>) -> Vec<Effect<J>> {
+    pub(crate) fn on(&mut self, now: Instant, input: Input<J>) -> Vec<Effect<J>> {
         match input {
-            Input::Message { job, mode } => self.message(job, mode),
-            Input::Streaming(streaming) => self.streaming(streaming),
+            Input::Message { job, mode } => self.message(now, job, mode),
+            Input::Streaming(streaming) => self.streaming(now, streaming),
             Input::Closing => self.closing(),
-            Input::Ended { untaken } => self.ended(untaken),
+            Input::Ended { untaken } => self.ended(now, untaken),
             Input::Change { id, beside } => {
                 self.enqueue(Waiting::Change { id, beside });
-                self.next()
+                self.next(now)
             }
-            Input::Changed => self.ended(Vec::new()),
+            Input::Changed => self.ended(now, Vec::new()),
+            Input::Quiet => self.next(now),
             Input::Abort { target, only, reason } => self.abort(&target, only, reason),
             Input::Stop => self.stop(),
         }
@@ -223,13 +198,13 @@ impl<J: Turn> Machine<J> {
         }
     }
 
-    fn message(&mut self, job: J, mode: QueueMode) -> Vec<Effect<J>> {
+    fn message(&mut self, now: Instant, job: J, mode: QueueMode) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
             QueueMode::Steer | QueueMode::SteerBacklog => {
                 // Whatever waits was said before, and comes before.
-                let may_overtake = self.waiting.is_empty();
+                let may_overtake = !self.has_waiting();
                 if let Some(run) = self.run().filter(|run| run.streaming && may_overtake) {
                     run.steered.push(job.run_id().clone());
                     return vec![Effect::Steer(job)];
@@ -239,8 +214,11 @@ impl<J: Turn> Machine<J> {
                 effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
             }
         }
-        self.enqueue(Waiting::Message(job));
-        effects.extend(self.next());
+        match self.admit(now, job) {
+            Ok(made_room) => effects.extend(made_room),
+            Err(rejected) => effects.push(rejected),
+        }
+        effects.extend(self.next(now));
         effects
     }
 
@@ -251,12 +229,12 @@ impl<J: Turn> Machine<J> {
         self.waiting.insert(at, new);
     }
 
-    fn streaming(&mut self, streaming: bool) -> Vec<Effect<J>> {
+    fn streaming(&mut self, now: Instant, streaming: bool) -> Vec<Effect<J>> {
         if let Some(run) = self.run() {
             run.streaming = streaming && run.takes_steering;
             run.settled = true;
         }
-        self.next()
+        self.next(now)
     }
 
     fn closing(&mut self) -> Vec<Effect<J>> {
@@ -267,12 +245,12 @@ impl<J: Turn> Machine<J> {
         Vec::new()
     }
 
-    fn ended(&mut self, untaken: Vec<J>) -> Vec<Effect<J>> {
+    fn ended(&mut self, now: Instant, untaken: Vec<J>) -> Vec<Effect<J>> {
         self.active = None;
         for job in untaken {
             self.enqueue(Waiting::Message(job));
         }
-        self.next()
+        self.next(now)
     }
 
     fn abort(&mut self, target: &AbortTarget, only: Only, reason: AbortReason) -> Vec<Effect<J>> {
@@ -292,6 +270,10 @@ impl<J: Turn> Machine<J> {
             run.steered = stay;
             effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
         }
+        // What was dropped and not told of yet is closed like what waits.
+        for job in self.backlog.take_cut(|job| hit(job.run_id())) {
+            self.enqueue(Waiting::Message(job));
+        }
         for waiting in &mut self.waiting {
             if let Waiting::Message(job) = waiting
                 && hit(job.run_id())
@@ -310,10 +292,11 @@ impl<J: Turn> Machine<J> {
         Vec::new()
     }
 
-    fn next(&mut self) -> Vec<Effect<J>> {
+    fn next(&mut self, now: Instant) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
-        if self.active.is_none() && !self.stopped {
-            effects.extend(self.waiting.pop_front().map(|waiting| self.begin(waiting)));
+        let is_free = self.active.is_none() && !self.stopped;
+        if is_free && self.due().is_none_or(|due| due <= now) {
+            effects.extend(self.begin_next());
         }
         effects.extend(self.beside_run());
         effects
@@ -326,24 +309,31 @@ impl<J: Turn> Machine<J> {
                 Effect::Change(id)
             }
             Waiting::Message(job) => {
-                self.active = Some(Active::Run(ActiveRun {
-                    run_id: job.run_id().clone(),
-                    chat: job.is_chat(),
-                    settled: !job.alters(),
-                    takes_steering: job.takes_steering(),
-                    streaming: false,
-                    closing: job.is_stopped(),
-                    steered: Vec::new(),
-                }));
+                self.run_of(&job);
                 Effect::Start(job)
             }
         }
     }
 
-    /// Takes out what is done beside the run under way: all up to what alters the session.
+    /// From now on the run of this message is under way.
+    fn run_of(&mut self, job: &J) {
+        self.active = Some(Active::Run(ActiveRun {
+            run_id: job.run_id().clone(),
+            chat: job.is_chat(),
+            settled: !job.alters(),
+            takes_steering: job.takes_steering(),
+            streaming: false,
+            closing: job.is_stopped(),
+            steered: Vec::new(),
+        }));
+    }
+
+    /// Takes out what is done beside the run under way, or while it is waited for quiet: all up to what alters the session.
     fn beside_run(&mut self) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
-        let mut at = if self.run().is_some_and(|run| run.settled) { 0 } else { self.waiting.len() };
+        let is_quiet_awaited = self.due().is_some();
+        let is_settled = is_quiet_awaited || self.run().is_some_and(|run| run.settled);
+        let mut at = if is_settled { 0 } else { self.waiting.len() };
         while let Some(waiting) = self.waiting.get(at) {
             if let Some(effect) = waiting.beside() {
                 effects.push(effect);
@@ -360,3 +350,5 @@ impl<J: Turn> Machine<J> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

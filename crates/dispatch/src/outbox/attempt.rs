@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Attempt, Found, Repeats, SendError};
+use openclaw_channels::{Account, Attempt, Found, Repeats, SendError, Turn};
 
 use super::states::{self, DeliveryState, Retry, Verdict};
 use super::{Delivery, Inner};
@@ -67,6 +67,10 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
                 return settle(inner, delivery, states::of_asking(attempts, error)).await;
             }
         }
+    }
+    // One that only waits for its turn was not sent, and is not stored as if it might have been.
+    if let Turn::After(wait) = account.turn(&delivery.address) {
+        return Ended::Retry(wait);
     }
     match inner.journal.update(Update::Sending { id: delivery.id.clone(), attempts }).await {
         Ok(true) => {}

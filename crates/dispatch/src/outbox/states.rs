@@ -58,6 +58,8 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(2 * 60),
     Duration::from_secs(10 * 60),
 ];
+/// No platform is asked again sooner (spec `channels.md` §5.4).
+const SHORTEST_PAUSE: Duration = Duration::from_millis(400);
 /// Pause while a channel is not connected.
 const NOT_READY: Duration = Duration::from_secs(5);
 /// A platform that asks to wait for longer has refused (spec `channels.md` §5.4).
@@ -117,12 +119,16 @@ fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
             let reason = SendError::NotReady.to_string();
             retry(unsent, NOT_READY, attempts.saturating_sub(1), reason)
         }
-        SendError::Retry { reason, after } => match (pause_after(attempts), after) {
-            (_, Some(wish)) if wish > MAX_RETRY_AFTER => {
-                Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
-            }
-            (Some(pause), wish) => retry(unsent, pause.max(wish.unwrap_or_default()), attempts, reason),
-            (None, _) => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
+        SendError::Retry { reason, after: Some(wish) } if wish > MAX_RETRY_AFTER => {
+            Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
+        }
+        // The platform says when: that is obeyed, and however often it says so, nothing is given up for it.
+        SendError::Retry { reason, after: Some(wish) } => {
+            retry(unsent, wish.max(SHORTEST_PAUSE), attempts.saturating_sub(1), reason)
+        }
+        SendError::Retry { reason, after: None } => match pause_after(attempts) {
+            Some(pause) => retry(unsent, pause, attempts, reason),
+            None => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
         },
         SendError::Uncertain { reason } => match pause_after(attempts) {
             Some(pause) => retry(DeliveryState::Uncertain, pause, attempts, reason),
@@ -167,8 +173,9 @@ mod tests {
             (3, retry(None), again(Pending, 120, 3, "busy")),
             (4, retry(None), again(Pending, 600, 4, "busy")),
             (5, retry(None), failed("busy (after 5 tries)")),
-            (1, retry(Some(3)), again(Pending, 5, 1, "busy")),
-            (1, retry(Some(300)), again(Pending, 300, 1, "busy")),
+            (1, retry(Some(3)), again(Pending, 3, 0, "busy")),
+            (9, retry(Some(3)), again(Pending, 3, 8, "busy")),
+            (1, retry(Some(300)), again(Pending, 300, 0, "busy")),
             (1, retry(Some(301)), failed("busy (not before 301 s)")),
             (1, gone(), failed("no such chat")),
             (1, unsure(), again(Uncertain, 5, 1, "silence")),

@@ -21,8 +21,10 @@ pub enum Effect {
     Send {
         /// What.
         payload: ReplyPayload,
-        /// Whether it is the first: before that one there is no pause.
+        /// Whether it is the first block: before that one there is no pause.
         is_first: bool,
+        /// Whether it is none of the answer: there is no pause before it either.
+        is_notice: bool,
     },
 }
 
@@ -55,15 +57,29 @@ impl Key {
     }
 }
 
+/// What is to be sent.
+#[derive(Debug, Clone)]
+struct Outgoing {
+    payload: ReplyPayload,
+    /// It is none of the answer: it covers nothing of its end.
+    is_notice: bool,
+}
+
+impl Outgoing {
+    fn block(payload: ReplyPayload) -> Self {
+        Self { payload, is_notice: false }
+    }
+}
+
 /// The blocks of one turn.
 #[derive(Debug)]
 pub struct BlockPipeline {
     coalescer: Option<Coalescer>,
     /// Keys of everything that came in.
     seen: HashSet<Key>,
-    waiting: VecDeque<ReplyPayload>,
+    waiting: VecDeque<Outgoing>,
     /// The block that the driver is sending.
-    sending: Option<ReplyPayload>,
+    sending: Option<Outgoing>,
     is_first: bool,
     is_aborted: bool,
     /// Recordings, until the end.
@@ -113,11 +129,41 @@ impl BlockPipeline {
             return None;
         }
         match &mut self.coalescer {
-            Some(coalescer) => self.waiting.extend(coalescer.enqueue(now, block)),
+            Some(coalescer) => {
+                self.waiting.extend(coalescer.enqueue(now, block).into_iter().map(Outgoing::block))
+            }
             None if is_empty(&block.payload) => {}
-            None => self.waiting.push_back(block.payload),
+            None => self.waiting.push_back(Outgoing::block(block.payload)),
         }
         self.next()
+    }
+
+    /// Takes a message of its own, which is sent behind all that came in before: what the model thought.
+    pub fn enqueue_whole(&mut self, payload: ReplyPayload) -> Option<Effect> {
+        if self.is_aborted {
+            return None;
+        }
+        self.gather();
+        self.arrived.push(comparable(&payload.text));
+        self.seen.insert(Key::of(&payload));
+        self.waiting.push_back(Outgoing::block(payload));
+        self.next()
+    }
+
+    /// Takes what is none of the answer, such as what a tool does: it is sent behind all that came in before.
+    pub fn notice(&mut self, payload: ReplyPayload) -> Option<Effect> {
+        if self.is_aborted {
+            return None;
+        }
+        self.gather();
+        self.waiting.push_back(Outgoing { payload, is_notice: true });
+        self.next()
+    }
+
+    /// Puts what the coalescer holds in line.
+    fn gather(&mut self) {
+        let held = self.coalescer.as_mut().and_then(Coalescer::flush);
+        self.waiting.extend(held.filter(|_| !self.is_aborted).map(Outgoing::block));
     }
 
     /// When [`BlockPipeline::tick`] has something to do.
@@ -128,14 +174,13 @@ impl BlockPipeline {
     /// The time at which it is [`BlockPipeline::due`] has come.
     pub fn tick(&mut self, now: Instant) -> Option<Effect> {
         let ready = self.coalescer.as_mut().and_then(|coalescer| coalescer.tick(now));
-        self.waiting.extend(ready.filter(|_| !self.is_aborted));
+        self.waiting.extend(ready.filter(|_| !self.is_aborted).map(Outgoing::block));
         self.next()
     }
 
     /// A tool starts, or the text is at its end: what is held goes out.
     pub fn flush(&mut self) -> Option<Effect> {
-        let held = self.coalescer.as_mut().and_then(Coalescer::flush);
-        self.waiting.extend(held.filter(|_| !self.is_aborted));
+        self.gather();
         self.next()
     }
 
@@ -145,15 +190,16 @@ impl BlockPipeline {
         if !self.is_aborted {
             let voice = self.wants_voice;
             let audio = std::mem::take(&mut self.audio).into_iter();
-            self.waiting.extend(audio.map(|payload| ReplyPayload { voice, ..payload }));
+            self.waiting.extend(audio.map(|payload| Outgoing::block(ReplyPayload { voice, ..payload })));
         }
         held.or_else(|| self.next())
     }
 
     /// What came of the block that was sent; gives the next one.
     pub fn sent(&mut self, end: SendEnd) -> Option<Effect> {
-        let payload = self.sending.take()?;
+        let Outgoing { payload, is_notice } = self.sending.take()?;
         match end {
+            SendEnd::Sent | SendEnd::Failed if is_notice => {}
             SendEnd::Sent => {
                 self.sent.insert(Key::of(&payload));
                 self.sent_media.extend(media(&payload));
@@ -225,9 +271,11 @@ impl BlockPipeline {
         if self.sending.is_some() || self.is_aborted {
             return None;
         }
-        let payload = self.waiting.pop_front()?;
-        self.sending = Some(payload.clone());
-        Some(Effect::Send { payload, is_first: std::mem::take(&mut self.is_first) })
+        let next = self.waiting.pop_front()?;
+        self.sending = Some(next.clone());
+        let Outgoing { payload, is_notice } = next;
+        let is_first = !is_notice && std::mem::take(&mut self.is_first);
+        Some(Effect::Send { payload, is_first, is_notice })
     }
 }
 
@@ -391,6 +439,22 @@ mod tests {
         assert_eq!(drive(&mut pipeline, effect), ["say"]);
         let Some(Effect::Send { payload, .. }) = pipeline.finish() else { panic!("not sent") };
         assert!(payload.voice && payload.media_urls == ["https://e.com/a.OGG?x=1"]);
+    }
+
+    #[test]
+    fn what_is_none_of_the_answer_keeps_its_place_and_covers_nothing() {
+        let mut pipeline = BlockPipeline::new(None);
+        let effect = pipeline.notice(payload("🛠️ Exec: `ls`"));
+        assert!(matches!(effect, Some(Effect::Send { is_first: false, is_notice: true, .. })));
+        assert_eq!(pipeline.enqueue(Instant::now(), block(payload("A"))), None);
+        assert_eq!(pipeline.enqueue_whole(payload("Reasoning:\n_a_")), None);
+        let effect = pipeline.sent(SendEnd::Failed);
+        assert!(matches!(effect, Some(Effect::Send { is_first: true, is_notice: false, .. })));
+        let effect = pipeline.sent(SendEnd::Sent);
+        assert_eq!(drive(&mut pipeline, effect), ["Reasoning:\n_a_"]);
+        let finals = vec![payload("🛠️ Exec: `ls`"), payload("Reasoning:\n_a_"), payload("A"), payload("B")];
+        assert_eq!(pipeline.remaining(finals), [payload("🛠️ Exec: `ls`"), payload("B")]);
+        assert_eq!(pipeline.sent_text(), "A\nReasoning:\n_a_");
     }
 
     #[test]

@@ -1,7 +1,26 @@
 //! What an answer quotes (spec `messages.md` §8.2, `channels.md` §5.3). Threads are no quotations: they are part of the address.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_config::settings::ReplyToMode;
+
+/// Whether a turn has quoted already. Clones are the same one: blocks, final payloads and tools share it.
+#[derive(Debug, Clone, Default)]
+pub struct Quoted(Arc<AtomicBool>);
+
+impl Quoted {
+    /// Whether it has.
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// It has.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Lets payloads quote as far as the mode allows. One for a turn: blocks and final payloads share what is quoted once.
 #[derive(Debug, Clone)]
@@ -9,13 +28,18 @@ pub struct ReplyFilter {
     mode: ReplyToMode,
     /// Whether tags count although nothing is to be quoted; Slack.
     keeps_tags: bool,
-    has_quoted: bool,
+    quoted: Quoted,
 }
 
 impl ReplyFilter {
     /// For a turn.
     pub fn new(mode: ReplyToMode, keeps_tags: bool) -> Self {
-        Self { mode, keeps_tags, has_quoted: false }
+        Self::sharing(mode, keeps_tags, Quoted::default())
+    }
+
+    /// For a turn in which others quote too.
+    pub fn sharing(mode: ReplyToMode, keeps_tags: bool, quoted: Quoted) -> Self {
+        Self { mode, keeps_tags, quoted }
     }
 
     /// The payload, with `current` in place of the message that is answered, and without what may not be quoted.
@@ -27,11 +51,13 @@ impl ReplyFilter {
         };
         let may = match self.mode {
             ReplyToMode::Off => self.keeps_tags,
-            ReplyToMode::First => !self.has_quoted,
+            ReplyToMode::First => !self.quoted.get(),
             ReplyToMode::All => true,
         };
         let reply_to = id.filter(|_| may).map(ReplyTo::Id);
-        self.has_quoted |= reply_to.is_some();
+        if reply_to.is_some() {
+            self.quoted.set();
+        }
         ReplyPayload { reply_to, ..payload }
     }
 }

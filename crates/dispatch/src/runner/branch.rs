@@ -290,6 +290,7 @@ mod tests {
             abort: None,
             answered: None,
             recovered: true,
+            gathering: None,
         }
     }
 

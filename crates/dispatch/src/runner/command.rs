@@ -187,7 +187,7 @@ impl Runner {
             Intent::Prompt | Intent::Stripped { .. } | Intent::Reworded { .. } => {
                 return Route::Agent(self.model_of_beat(row).await);
             }
-            Intent::Command { .. } | Intent::Ignored | Intent::Tool(_) => {
+            Intent::Command { .. } | Intent::Settings { .. } | Intent::Ignored | Intent::Tool(_) => {
                 return Route::Gateway { refusal: None };
             }
             Intent::PromptFor { hints, .. } => match &hints.model {
@@ -239,7 +239,8 @@ impl Runner {
         if let Some(record) = &row.answered {
             return Ok(answer_of(row, text_of(&record.outcome), place));
         }
-        let context = self.context(&settings, key, agent, entry, &control.cancel);
+        let origin = row.payload.origin.as_deref();
+        let context = Context { origin, ..self.context(&settings, key, agent, entry, &control.cancel) };
         let text = match (refusal, row.payload.to_gateway()) {
             (Some(refusal), _) => Some(refusal),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
@@ -264,13 +265,15 @@ impl Runner {
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
-        let context = self.context(&settings, key, &agent, &found.entry, &self.shared.kill);
+        let origin = row.payload.origin.as_deref();
+        let context =
+            Context { origin, ..self.context(&settings, key, &agent, &found.entry, &self.shared.kill) };
         let text = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
         self.answered(row, answer_of(row, text, place)).await.map(Some)
     }
 
-    fn context<'a>(
+    pub(super) fn context<'a>(
         &'a self,
         settings: &'a Arc<Settings>,
         key: &'a SessionKey,
@@ -278,7 +281,7 @@ impl Runner {
         entry: &'a SessionEntry,
         stop: &'a CancellationToken,
     ) -> Context<'a> {
-        Context { models: &self.models, runner: self, settings, key, agent, entry, stop }
+        Context { models: &self.models, runner: self, settings, key, agent, entry, origin: None, stop }
     }
 
     /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by
@@ -291,6 +294,7 @@ impl Runner {
         if is_told {
             self.shared.outbox.wake();
         }
+        self.no_longer_acknowledged(row).await;
         Ok(answer)
     }
 
@@ -298,6 +302,7 @@ impl Runner {
     async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<String>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
+            Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?)),
             Intent::Prompt
             | Intent::PromptFor { .. }
             | Intent::Stripped { .. }

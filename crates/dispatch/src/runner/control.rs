@@ -1,6 +1,7 @@
 //! What a run and its lane share.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use openclaw_sessions::transcript::Injector;
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ pub(crate) struct RunControl {
     pub(crate) transcript: watch::Sender<Option<Injector>>,
     /// How far this attempt is.
     pub(crate) attempt: Attempt,
+    /// How long it waited for a place of its global lane, where that was long.
+    pub(crate) lane_wait: OnceLock<Duration>,
     /// How long it could not begin.
     pub(crate) blocked: BlockedTime,
 }

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::{PromptParts, thinking};
 use super::session::Session;
 use super::{NotBegun, Runner};
-use crate::request::WEBCHAT;
 use crate::setup::Settings;
 
 impl Runner {
@@ -55,8 +54,8 @@ impl Runner {
         let skills = self.skills_of(&session, settings).await;
         let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, settings, model, &shield, &skills);
-        let parts = PromptParts { files: &files, skills: &skills, tools: &tools, channel: WEBCHAT };
+        let tools = self.tools(&session, settings, model, (&shield, &skills), (None, None));
+        let parts = PromptParts { files: &files, skills: &skills, tools: &tools, at: None };
         let (_, report) = self.system_prompt(None, &session, settings, first, parts);
         Ok(SystemPromptReport { source: ReportSource::Estimate, ..report })
     }

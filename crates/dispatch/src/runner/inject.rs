@@ -127,6 +127,29 @@ impl Runner {
         Ok(())
     }
 
+    /// The gateway's words about a message that goes to the agent: written once, under this id.
+    pub(super) async fn put_aside(
+        &self,
+        row: &Row,
+        said: &Message,
+        id: EntryId,
+        mut run: Option<RunBeside>,
+    ) -> Result<(), InjectError> {
+        let stored = |error: PutError| InjectError::Storage(error.to_string());
+        let whose = InjectMessage { session_key: row.session_key.clone(), text: String::new(), label: None };
+        let transcript = self.transcript_to_inject(&whose, &mut run).await?;
+        if row.recovered
+            && self.is_there(&transcript, std::slice::from_ref(&id), said).await.map_err(stored)?
+        {
+            return Ok(());
+        }
+        let words = Words { said, id: Some(id), new: None, patience: ALL_THE_TIME };
+        match self.put(&transcript, &words, run.map(|run| run.transcript)).await {
+            Ok(_) | Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => Ok(()),
+            Err(error) => Err(stored(error)),
+        }
+    }
+
     /// Between two entries of the run that has the transcript open, or else under the transcript's lock.
     async fn put(
         &self,

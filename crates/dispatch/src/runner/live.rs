@@ -1,26 +1,32 @@
-//! What a chat platform sees of an answer while it is written: that somebody is writing, the text so far where it has a place for that,
-//! and finished blocks (spec `streaming.md`). Driven beside the run whose events it follows.
+//! What a chat platform sees of an answer while it is written: that somebody is writing, the text or the thoughts so far where it has a
+//! place for that, finished blocks, and what tools do (spec `streaming.md`). Driven beside the run whose events it follows.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_agent::ReplyPayload;
 use openclaw_agent::event::{RunEvent, TextChange};
+use openclaw_agent::text::thoughts;
+use openclaw_agent::tool::Catalogue;
+use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_config::settings::BlockStreamingBreak;
+use openclaw_config::settings::{BlockStreamingBreak, TypingMode};
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
-use super::replies::Reply;
-use crate::inbox::Row;
+use super::replies::{Destination, Reply};
+use crate::events::Verbose;
+use crate::inbox::{Queued, Row};
+use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
 use crate::reply::chunker::{BlockChunker, Drain};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::directives::DirectiveStream;
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
-use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd};
+use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
+use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 
 /// No platform forgets sooner that somebody writes.
@@ -32,23 +38,68 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 pub(super) struct Live<'a> {
     row: &'a Row,
     reply: Reply<'a>,
+    /// What tools have sent.
+    turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
     text: String,
     typing: Typing,
     showing: Doing<'a, Result<(), SendError>>,
     draft: Option<DraftStream>,
     drafting: Doing<'a, Result<(), SendError>>,
-    blocks: Option<Blocks<'a>>,
+    /// What the model thinks so far, where that is shown.
+    thoughts: Option<String>,
+    blocks: Option<Blocks>,
+    /// What tools do, where that is shown.
+    tools: Option<ToolNotes>,
+    /// All that is sent, in its order.
+    pipeline: BlockPipeline,
+    sent: usize,
+    /// What tells this process's notices from those of one that died.
+    notices: String,
+    sending: Doing<'a, SendEnd>,
 }
 
 /// Finished blocks.
-struct Blocks<'a> {
+struct Blocks {
     chunker: BlockChunker,
     tags: DirectiveStream,
-    pipeline: BlockPipeline,
     at_message_end: bool,
-    sent: usize,
-    sending: Doing<'a, SendEnd>,
+}
+
+/// What of a run is shown besides its answer.
+#[derive(Clone, Copy)]
+pub(super) struct Shows {
+    /// What tools do.
+    pub(super) verbose: Verbose,
+    /// What the model thinks.
+    pub(super) reasoning: ReasoningVisibility,
+    /// How tools are named.
+    pub(super) catalogue: &'static Catalogue,
+}
+
+impl Runner {
+    /// Shows once that somebody writes where a message was said, if that is shown at once there.
+    pub(crate) async fn show_typing(&self, row: &Row<Queued>) {
+        let Some(origin) = self.origin_of(row).await else { return };
+        let settings = self.settings();
+        let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
+        let is_addressed = origin.is_direct() || origin.was_mentioned;
+        let mode = typing::mode(false, session.typing_mode, agents.typing_mode, is_addressed);
+        let interval = typing::interval(
+            agents.typing_interval_seconds,
+            session.typing_interval_seconds,
+            Some(SHOWN_FOR),
+        );
+        if mode != TypingMode::Instant || interval.is_none() {
+            return;
+        }
+        let at = &origin.address;
+        if let Some(account) = self.deps.platforms.account(&settings.config, &at.channel, &at.account)
+            && let Err(error) = account.show_activity(at, Activity::Typing).await
+        {
+            tracing::debug!(%error, "that somebody writes is not shown");
+        }
+    }
 }
 
 enum Step {
@@ -62,11 +113,17 @@ enum Step {
 
 impl<'a> Live<'a> {
     /// For a run that begins; `None` where its message was not said on a chat platform.
-    pub(super) fn begin(runner: &'a Runner, row: &'a Row, context: &PrefixContext) -> Option<Self> {
-        let origin = row.payload.origin.clone()?;
+    pub(super) fn begin(
+        runner: &'a Runner,
+        row: &'a Row,
+        context: &PrefixContext,
+        turn: &Arc<MessageTurn>,
+        shows: Shows,
+    ) -> Option<Self> {
+        let origin = row.payload.origin.as_deref()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
-        let reply = Reply::new(runner, row, origin, context);
+        let reply = Reply::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
         let settings = runner.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_beat = row.payload.beat.is_some();
@@ -76,19 +133,36 @@ impl<'a> Live<'a> {
             session.typing_interval_seconds,
             Some(SHOWN_FOR),
         );
-        let draft = reply.settings.draft.filter(|_| is_direct && has_thread).map(DraftStream::new);
+        // Thoughts that come before the answer would come too late behind a draft of it.
+        let may_draft = is_direct && has_thread && shows.reasoning != ReasoningVisibility::On;
+        let draft = reply.settings.draft.filter(|_| may_draft).map(DraftStream::new);
         // What an earlier process sent of it is not known word by word: the answer comes whole at its end.
         let has_blocks = reply.settings.block_streaming && draft.is_none() && !row.recovered;
         let blocks = has_blocks.then(|| Blocks {
             chunker: BlockChunker::new(reply.settings.chunk),
             tags: DirectiveStream::default(),
-            pipeline: BlockPipeline::new(Some(Coalescer::new(reply.settings.coalesce))),
             at_message_end: reply.settings.block_break == BlockStreamingBreak::MessageEnd,
-            sent: 0,
-            sending: None,
         });
-        let typing = Typing::new(mode, interval);
-        Some(Self { row, reply, text: String::new(), typing, showing: None, draft, drafting: None, blocks })
+        let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
+        let has_tools = shows.verbose != Verbose::Off && is_direct && !is_beat;
+        let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
+        Some(Self {
+            row,
+            reply,
+            turn: Arc::clone(turn),
+            text: String::new(),
+            typing: Typing::new(mode, interval),
+            showing: None,
+            thoughts: (shows.reasoning == ReasoningVisibility::Stream && draft.is_some()).then(String::new),
+            draft,
+            drafting: None,
+            blocks,
+            tools: has_tools.then(|| ToolNotes::new(shows.catalogue, shows.verbose == Verbose::Full)),
+            pipeline: BlockPipeline::new(coalescer),
+            sent: 0,
+            notices: started.unwrap_or_default(),
+            sending: None,
+        })
     }
 
     /// Follows the run's events to their end, and hands each on.
@@ -115,32 +189,30 @@ impl<'a> Live<'a> {
         let now = Instant::now();
         self.typing.on(now, TypingSignal::RunComplete);
         self.typing.on(now, TypingSignal::Idle);
-        let Some(mut blocks) = self.blocks.take() else { return payloads };
-        self.text_ends(&mut blocks);
-        let effect = blocks.pipeline.finish();
-        self.send(&mut blocks, effect);
-        while let Some(sending) = &mut blocks.sending {
+        self.text_ends();
+        let effect = self.pipeline.finish();
+        self.send(effect);
+        while let Some(sending) = &mut self.sending {
             let end = sending.await;
-            blocks.sending = None;
-            let effect = blocks.pipeline.sent(end);
-            self.send(&mut blocks, effect);
+            self.sending = None;
+            let effect = self.pipeline.sent(end);
+            self.send(effect);
         }
-        blocks.pipeline.remaining(payloads)
+        self.pipeline.remaining(payloads)
     }
 
     async fn next(&mut self, events: Option<&mut mpsc::Receiver<RunEvent>>) -> Step {
         let dues = [
             self.typing.due().filter(|_| self.showing.is_none()),
             self.draft.as_ref().and_then(DraftStream::due).filter(|_| self.drafting.is_none()),
-            self.blocks.as_ref().and_then(|blocks| blocks.pipeline.due()),
+            self.pipeline.due(),
         ];
         let due = dues.into_iter().flatten().min();
-        let sending = self.blocks.as_mut().and_then(|blocks| blocks.sending.as_mut());
         tokio::select! { biased;
             event = received(events) => event.map_or(Step::Over, Step::Event),
             shown = polled(self.showing.as_mut()) => Step::Shown(shown),
             drafted = polled(self.drafting.as_mut()) => Step::Drafted(drafted),
-            end = polled(sending) => Step::Sent(end),
+            end = polled(self.sending.as_mut()) => Step::Sent(end),
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
         }
     }
@@ -158,22 +230,17 @@ impl<'a> Live<'a> {
                 self.show_draft(effect);
             }
             Step::Sent(end) => {
-                let Some(mut blocks) = self.blocks.take() else { return };
-                blocks.sending = None;
-                let effect = blocks.pipeline.sent(end);
-                self.send(&mut blocks, effect);
-                self.blocks = Some(blocks);
+                self.sending = None;
+                let effect = self.pipeline.sent(end);
+                self.send(effect);
             }
             Step::Due => {
                 let effect = self.typing.tick(now);
                 self.show_typing(effect);
                 let effect = self.draft.as_mut().and_then(|draft| draft.tick(now));
                 self.show_draft(effect);
-                if let Some(mut blocks) = self.blocks.take() {
-                    let effect = blocks.pipeline.tick(now);
-                    self.send(&mut blocks, effect);
-                    self.blocks = Some(blocks);
-                }
+                let effect = self.pipeline.tick(now);
+                self.send(effect);
             }
             Step::Event(_) | Step::Over => {}
         }
@@ -184,14 +251,21 @@ impl<'a> Live<'a> {
         match event {
             RunEvent::Started { .. } => self.signal(now, TypingSignal::RunStart),
             RunEvent::Assistant(change) => self.on_text(now, change),
-            RunEvent::ToolStart { .. } => {
+            RunEvent::Thinking(change) => self.on_thinking(now, change),
+            RunEvent::Thought(text) => self.on_thought(text),
+            RunEvent::ToolStart { name, call_id, args } => {
                 self.signal(now, TypingSignal::ToolStart);
-                if let Some(mut blocks) = self.blocks.take() {
-                    self.text_ends(&mut blocks);
-                    let effect = blocks.pipeline.flush();
-                    self.send(&mut blocks, effect);
-                    self.blocks = Some(blocks);
-                }
+                self.text_ends();
+                let effect = match &mut self.tools {
+                    Some(tools) => self.pipeline.notice(tools.started(name, call_id, args)),
+                    None => self.pipeline.flush(),
+                };
+                self.send(effect);
+            }
+            RunEvent::ToolResult { name, call_id, result, .. } => {
+                let note = self.tools.as_mut().and_then(|tools| tools.ended(name, call_id, result));
+                let effect = note.and_then(|note| self.pipeline.notice(note));
+                self.send(effect);
             }
             RunEvent::Ended { .. } => {
                 let effect = self.draft.as_mut().and_then(|draft| draft.finish(now));
@@ -199,7 +273,6 @@ impl<'a> Live<'a> {
             }
             RunEvent::Asking
             | RunEvent::ToolUpdate { .. }
-            | RunEvent::ToolResult { .. }
             | RunEvent::CompactionStart
             | RunEvent::CompactionEnd { .. } => {}
         }
@@ -208,10 +281,7 @@ impl<'a> Live<'a> {
     fn on_text(&mut self, now: Instant, change: &TextChange) {
         let grown = match change {
             TextChange::Begins(text) => {
-                if let Some(mut blocks) = self.blocks.take() {
-                    self.text_ends(&mut blocks);
-                    self.blocks = Some(blocks);
-                }
+                self.text_ends();
                 self.text.clear();
                 Some(text)
             }
@@ -223,12 +293,11 @@ impl<'a> Live<'a> {
         };
         if let Some(grown) = grown {
             self.text.push_str(grown);
-            if let Some(mut blocks) = self.blocks.take() {
+            if let Some(blocks) = &mut self.blocks {
                 blocks.chunker.append(grown);
                 if !blocks.at_message_end {
-                    self.drain(&mut blocks, Drain::Ready);
+                    self.drain(Drain::Ready);
                 }
-                self.blocks = Some(blocks);
             }
         }
         let text = std::mem::take(&mut self.text);
@@ -238,22 +307,55 @@ impl<'a> Live<'a> {
         self.show_draft(effect);
     }
 
-    /// A message of the model is at its end.
-    fn text_ends(&mut self, blocks: &mut Blocks<'a>) {
-        self.drain(blocks, Drain::All);
-        if let Some(payload) = blocks.tags.finish() {
-            let block = BlockReply { payload, ..BlockReply::default() };
-            let effect = blocks.pipeline.enqueue(Instant::now(), block);
-            self.send(blocks, effect);
+    /// The thoughts so far are shown as the draft, until the answer takes their place.
+    fn on_thinking(&mut self, now: Instant, change: &TextChange) {
+        let Some(thoughts) = &mut self.thoughts else { return };
+        match change {
+            TextChange::Begins(text) | TextChange::Corrected(text) => text.clone_into(thoughts),
+            TextChange::Grows(text) => thoughts.push_str(text),
+        }
+        let draft = self.draft.as_mut().filter(|draft| !draft.is_stopped());
+        let effect = draft.and_then(|draft| draft.reasoning(now, &thoughts::shown(thoughts)?));
+        self.show_draft(effect);
+    }
+
+    /// All that was thought for a message is a message before it, where nothing of it was sent yet; else behind it. Without blocks it
+    /// comes with the end of the answer.
+    fn on_thought(&mut self, text: &str) {
+        let Some(blocks) = &self.blocks else { return };
+        let comes_first = blocks.at_message_end;
+        if !comes_first {
+            self.text_ends();
+        }
+        let effect =
+            self.pipeline.enqueue_whole(ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() });
+        self.send(effect);
+        if comes_first {
+            self.text_ends();
         }
     }
 
-    fn drain(&mut self, blocks: &mut Blocks<'a>, drain: Drain) {
+    /// A message of the model is at its end.
+    fn text_ends(&mut self) {
+        self.drain(Drain::All);
+        let rest = self.blocks.as_mut().and_then(|blocks| blocks.tags.finish());
+        if let Some(payload) = rest {
+            let block = BlockReply { payload, ..BlockReply::default() };
+            let effect = self.pipeline.enqueue(Instant::now(), block);
+            self.send(effect);
+        }
+    }
+
+    fn drain(&mut self, drain: Drain) {
+        let Some(blocks) = &mut self.blocks else { return };
+        let mut ready = Vec::new();
         for block in blocks.chunker.drain(drain) {
-            let Some(payload) = blocks.tags.push(&block.text) else { continue };
-            let block = BlockReply { payload, continues: block.continues };
-            let effect = blocks.pipeline.enqueue(Instant::now(), block);
-            self.send(blocks, effect);
+            let payload = blocks.tags.push(&block.text);
+            ready.extend(payload.map(|payload| BlockReply { payload, continues: block.continues }));
+        }
+        for block in ready {
+            let effect = self.pipeline.enqueue(Instant::now(), block);
+            self.send(effect);
         }
     }
 
@@ -265,30 +367,40 @@ impl<'a> Live<'a> {
     fn show_typing(&mut self, effect: Option<TypingEffect>) {
         let Some(TypingEffect::Show) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let at = self.reply.origin.address.clone();
+        let at = self.reply.to.address.clone();
         self.showing = Some(Box::pin(async move { account.show_activity(&at, Activity::Typing).await }));
     }
 
     fn show_draft(&mut self, effect: Option<DraftEffect>) {
         let Some(DraftEffect::Show(text)) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
-        let origin = &self.reply.origin;
-        let (at, id) = (origin.address.clone(), draft_id(origin.message_id.parse().unwrap_or(1)));
+        let to = &self.reply.to;
+        let answered = to.message_id.as_deref().and_then(|id| id.parse().ok());
+        let (at, id) = (to.address.clone(), draft_id(answered.unwrap_or(1)));
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
-    /// Hands a block to the outbox, after its pause.
-    fn send(&mut self, blocks: &mut Blocks<'a>, effect: Option<Effect>) {
+    /// Hands what is sent next to the outbox, a block after its pause.
+    fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
-        while let Some(Effect::Send { payload, is_first }) = effect.take() {
-            let Some(payload) = self.reply.worded(payload) else {
-                effect = blocks.pipeline.sent(SendEnd::Sent);
+        while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
+            // A tool has answered already: what comes after it tells of that.
+            let is_said =
+                !is_notice && self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
+            let worded = if is_said { None } else { self.reply.worded(payload) };
+            let Some(payload) = worded else {
+                effect = self.pipeline.sent(SendEnd::Sent);
                 continue;
             };
-            blocks.sent += 1;
-            let id = format!("{}:b{}", self.row.run_id, blocks.sent);
-            let pause = self.reply.settings.pause.filter(|_| !is_first).map(|pause| pause.draw(share()));
-            blocks.sending = Some(Box::pin(self.reply.sending(payload, id, pause)));
+            self.sent += 1;
+            let (run_id, sent) = (&self.row.run_id, self.sent);
+            let id = match is_notice {
+                true => format!("{run_id}:t{}{sent}", self.notices),
+                false => format!("{run_id}:b{sent}"),
+            };
+            let has_pause = !is_first && !is_notice;
+            let pause = self.reply.settings.pause.filter(|_| has_pause).map(|pause| pause.draw(share()));
+            self.sending = Some(Box::pin(self.reply.sending(payload, id, pause)));
         }
     }
 }

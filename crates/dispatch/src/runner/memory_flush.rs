@@ -20,6 +20,7 @@ use super::{NotBegun, RunControl, Runner, result, run_agent};
 use crate::api::Occasion;
 use crate::commands::Intent;
 use crate::inbox::Row;
+use crate::queue::QueueSettings;
 use crate::request::{Decisions, Kind, Request};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
@@ -73,7 +74,7 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
     let decided = Decisions {
         reset: None,
         intent: Intent::Prompt,
-        queue_mode: QueueMode::Followup,
+        queue: QueueSettings::with(QueueMode::Followup),
         time_limit: row.payload.run_time().map(|limit| limit.as_secs()),
     };
     let payload = Request {
@@ -98,6 +99,7 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
         abort: None,
         answered: None,
         recovered: false,
+        gathering: None,
     }
 }
 
@@ -113,7 +115,7 @@ impl Runner {
             return Ok(());
         };
         let (events, _) = mpsc::channel(1);
-        let ended = run_agent(self, &mut prepared, control, events).await;
+        let ended = run_agent(self, &mut prepared, control, &self.message_turn(row), events).await;
         control.transcript.send_replace(None);
         prepared.branch.end_injections();
         if self.shared.kill.is_cancelled() {

@@ -14,13 +14,14 @@ use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
+use openclaw_channels::Address;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{Json, ReasoningLevel, VerboseLevel};
+use openclaw_sessions::entry::{Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 use tokio_util::sync::CancellationToken;
@@ -31,12 +32,14 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, history_limit, memory_flush, protections, tools};
+use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
+use crate::commands::{Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
+use crate::origin::Origin;
 use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
@@ -197,9 +200,15 @@ impl Runner {
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, &settings, model, &shield, &skills);
+        let origin = row.payload.origin.as_deref();
+        let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
+            Some(offered) => Arc::new(skills.only(offered, &settings.config)),
+            None => skills,
+        };
+        let from = (row.payload.conversation(), origin);
+        let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
         let parts =
-            PromptParts { files: &files, skills: &skills, tools: &tools, channel: row.payload.channel() };
+            PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
@@ -210,11 +219,12 @@ impl Runner {
             self.begin_turn(row, control, &settings, beginning).await?;
         let system_prompt = own_prompt.unwrap_or(system_prompt);
         let compaction = context_settings::compaction(&settings, &session).await;
-        let reasoning = reasoning(&session.entry);
+        let hints = row.payload.to_gateway().hints();
+        let reasoning = reasoning(hints, &session.entry);
         let max_tool_rounds = settings.config.agents.defaults.max_tool_rounds;
         let limits = Limits { timeout: row.payload.run_time(), max_tool_rounds, ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
-        let _ = control.verbose.set(verbose(&session.entry, &settings));
+        let _ = control.verbose.set(verbose(hints, &session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
@@ -291,14 +301,14 @@ impl Runner {
         self.deps.skills.for_turn(wanted, occasion).await
     }
 
-    /// The tools that the policy leaves where this model is used.
+    /// The tools that the policy leaves where this model is used. `at` is the conversation that is answered.
     pub(super) fn tools(
         &self,
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
-        shield: &Shield,
-        skills: &Snapshot,
+        (shield, skills): (&Shield, &Snapshot),
+        (at, origin): (Option<&Address>, Option<&Origin>),
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
@@ -310,9 +320,11 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
-        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key);
+        let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
+        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
         // A run that asks for a sandbox did not get here.
-        toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
+        let message = self.message_setup(&settings.config, at);
+        toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.
@@ -350,8 +362,11 @@ pub(super) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> As
     }
 }
 
-/// The level the message itself asks for.
+/// The level the message itself asks for: in its words, or else beside them.
 fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> {
+    if let Some(level) = request.to_gateway().hints().and_then(|hints| hints.thinking) {
+        return Ok(Some(level));
+    }
     let asked = request.thinking.as_deref().map(str::trim).filter(|level| !level.is_empty());
     // As the reference: `/think <level> ` is put before a chat message only when that is no command itself.
     let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
@@ -361,17 +376,19 @@ fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> 
     })
 }
 
-fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
-    match entry.reasoning_level {
-        Some(ReasoningLevel::On) => ReasoningVisibility::On,
-        Some(ReasoningLevel::Stream) => ReasoningVisibility::Stream,
-        None => ReasoningVisibility::Off,
+/// What is shown of what the model thinks, as the message asks or else its session.
+fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility {
+    let hint = hints.and_then(|hints| hints.reasoning);
+    match hint.unwrap_or_else(|| Reasoning::of_row(entry.reasoning_level)) {
+        Reasoning::On => ReasoningVisibility::On,
+        Reasoning::Stream => ReasoningVisibility::Stream,
+        Reasoning::Off => ReasoningVisibility::Off,
     }
 }
 
-/// How much of the run's tool events clients see.
-pub(super) fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
-    match entry.verbose_level {
+/// How much of the run's tool events people and clients see, as the message asks or else its session.
+pub(super) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Settings) -> Verbose {
+    match hints.and_then(|hints| hints.verbose).or(entry.verbose_level) {
         Some(VerboseLevel::On) => Verbose::On,
         Some(VerboseLevel::Full) => Verbose::Full,
         Some(VerboseLevel::Off) => Verbose::Off,

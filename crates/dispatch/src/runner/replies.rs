@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::silent::is_silent;
 use openclaw_channels::text::{Limit, chunk_text};
-use openclaw_channels::{Account, Answer, ConversationKind, Part};
+use openclaw_channels::{Account, Address, Answer, ConversationKind, Part};
 use openclaw_protocol::RunId;
 use openclaw_sessions::SessionKey;
 use serde_json::Value;
@@ -23,7 +23,8 @@ use crate::outbox::Delivery;
 use crate::reply::normalise::{NOTHING_SENT, normalised};
 use crate::reply::prefix::{PrefixContext, prefix};
 use crate::reply::settings::{ChatKind, ReplySettings, Surface};
-use crate::reply::threading::ReplyFilter;
+use crate::reply::threading::{Quoted, ReplyFilter};
+use crate::request::Request;
 
 /// What a run says at its end.
 #[derive(Debug, Clone, Default)]
@@ -32,12 +33,47 @@ pub(crate) struct Said {
     pub(crate) payloads: Option<Vec<ReplyPayload>>,
     /// How much the model thought.
     pub(crate) thinking: Option<String>,
+    /// What the turn has quoted already.
+    pub(crate) quoted: Quoted,
 }
 
 impl Said {
     /// Another message's answer says it, or it was said before.
     pub(crate) fn nothing() -> Self {
-        Self { payloads: Some(Vec::new()), thinking: None }
+        Self { payloads: Some(Vec::new()), ..Self::default() }
+    }
+}
+
+/// Where something is said.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    /// The conversation.
+    pub(crate) address: Address,
+    /// What kind that is.
+    pub(crate) kind: ConversationKind,
+    /// The message that is answered, if it was said there.
+    pub(crate) message_id: Option<String>,
+}
+
+impl From<&Origin> for Destination {
+    fn from(origin: &Origin) -> Self {
+        Self {
+            address: origin.address.clone(),
+            kind: origin.conversation.kind,
+            message_id: Some(origin.message_id.clone()),
+        }
+    }
+}
+
+impl Destination {
+    /// Where the answer to a request is said, if on a chat platform.
+    fn of(request: &Request) -> Option<Self> {
+        let told = |address: &Address| Self {
+            address: address.clone(),
+            kind: ConversationKind::Direct,
+            message_id: None,
+        };
+        request.origin.as_deref().map(Self::from).or_else(|| request.deliver_to.as_ref().map(told))
     }
 }
 
@@ -47,7 +83,7 @@ pub(super) struct Reply<'a> {
     pub(super) runner: &'a Runner,
     run_id: &'a RunId,
     key: &'a SessionKey,
-    pub(super) origin: Box<Origin>,
+    pub(super) to: Destination,
     pub(super) settings: ReplySettings,
     pub(super) account: Option<Arc<dyn Account>>,
     workspace: PathBuf,
@@ -58,35 +94,44 @@ pub(super) struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// For a message of a chat platform.
+    /// For a message, answered where that goes.
     pub(super) fn new<P>(
         runner: &'a Runner,
         row: &'a Row<P>,
-        origin: Box<Origin>,
+        to: Destination,
         context: &PrefixContext,
+        quoted: Quoted,
+    ) -> Self {
+        Self::of(runner, &row.run_id, &row.session_key, to, context, quoted)
+    }
+
+    /// For what a run says.
+    pub(super) fn of(
+        runner: &'a Runner,
+        run_id: &'a RunId,
+        key: &'a SessionKey,
+        to: Destination,
+        context: &PrefixContext,
+        quoted: Quoted,
     ) -> Self {
         let config = Arc::clone(&runner.settings().config);
-        let (key, address) = (&row.session_key, &origin.address);
+        let address = &to.address;
         let agent = config.agent(&key.agent_or(&config.default_agent()));
-        let surface = Surface {
-            channel: &address.channel,
-            account: Some(&address.account),
-            chat: chat_kind(origin.conversation.kind),
-        };
+        let surface =
+            Surface { channel: &address.channel, account: Some(&address.account), chat: chat_kind(to.kind) };
         let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface);
         let prefix = prefix(settings.prefix.as_deref(), context);
-        let quotes = ReplyFilter::new(settings.reply_to, false);
+        let quotes = ReplyFilter::sharing(settings.reply_to, false, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
         let workspace = agent.workspace;
-        let run_id = &row.run_id;
-        Self { runner, run_id, key, origin, settings, account, workspace, prefix, quotes, has_words: false }
+        Self { runner, run_id, key, to, settings, account, workspace, prefix, quotes, has_words: false }
     }
 
     /// What a payload says, with what it quotes; nothing for one that says nothing.
     pub(super) fn worded(&mut self, payload: ReplyPayload) -> Option<ReplyPayload> {
         self.has_words |= !payload.text.trim().is_empty() && !is_silent(&payload.text);
         let payload = normalised(payload, self.prefix.as_deref())?;
-        Some(self.quotes.apply(payload, Some(&self.origin.message_id)))
+        Some(self.quotes.apply(payload, self.to.message_id.as_deref()))
     }
 
     /// Its parts. The id is the one hooks are told.
@@ -94,7 +139,7 @@ impl<'a> Reply<'a> {
         let LoadedMedia { media, notes } = self.runner.load_media(&payload, &self.workspace).await;
         let text = [Some(payload.text.as_str()), notes.as_deref()].into_iter().flatten();
         let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
-        let hooked = self.runner.hooked_words(id, &self.origin.address, Some(self.key), text).await;
+        let hooked = self.runner.hooked_words(id, &self.to.address, Some(self.key), text).await;
         let Some(text) = hooked else { return Vec::new() };
         let answer = Answer {
             text,
@@ -123,7 +168,7 @@ impl<'a> Reply<'a> {
 
     /// A part on its way to where the message was said.
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
-        let (address, session_key) = (self.origin.address.clone(), Some(self.key.clone()));
+        let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
         let delivery = Delivery { id, address, session_key, part, expires_at: None };
         NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
     }
@@ -145,23 +190,35 @@ impl Runner {
         if payloads.is_empty() {
             return Vec::new();
         }
-        let Some(origin) = self.origin_of(row).await else { return Vec::new() };
+        let Some(to) = self.destination_of(row).await else { return Vec::new() };
         let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
-        Reply::new(self, row, origin, &context).last(payloads).await
+        Reply::new(self, row, to, &context, said.quoted).last(payloads).await
     }
 
-    /// Where a message was said. Of a big one that is on disk.
-    async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+    /// Where a message is answered.
+    async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
+        if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
+            return Some(origin.into());
+        }
+        self.of_request(row, Destination::of).await
+    }
+
+    /// Where a message was said, if on a chat platform.
+    pub(crate) async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+        self.of_request(row, |request| request.origin.clone()).await
+    }
+
+    /// Something of a message's request, which is on disk if it is big.
+    async fn of_request<P: Asked, T>(&self, row: &Row<P>, take: fn(&Request) -> Option<T>) -> Option<T> {
         if let Some(request) = row.payload.request() {
-            return request.origin.clone();
+            return take(request);
         }
         let read = self.shared.journal.payload(&row.run_id).await;
-        read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"))
-            .ok()?
-            .origin
+        let read = read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"));
+        take(&read.ok()?)
     }
 
-    fn prefix_context(
+    pub(super) fn prefix_context(
         &self,
         key: &SessionKey,
         outcome: &RunOutcome,

@@ -1,5 +1,7 @@
 //! From how a run ended to what is remembered of it.
 
+use std::time::Duration;
+
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, ReplyPayload, RunMeta};
@@ -113,6 +115,18 @@ pub(super) fn mention_compactions(ended: &mut Outcome, entry: &SessionEntry) {
     let Some(compactions) = ended.meta.agent_meta.compaction_count else { return };
     let count = entry.compaction_count.unwrap_or(0) + compactions;
     let text = format!("🧹 Auto-compaction complete (count {count}).");
+    ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
+}
+
+/// Tells who wants to know everything that a conversation began.
+pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
+    let text = format!("🧭 New session: {id}");
+    ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
+}
+
+/// Tells who wants to know everything that the run waited for others.
+pub(super) fn mention_wait(ended: &mut Outcome, waited: Duration, lane: &str) {
+    let text = format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs());
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 

@@ -29,12 +29,15 @@ impl Runner {
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<String, NotBegun> {
         let settings = self.settings();
-        let _ = control.verbose.set(verbose(&session.entry, &settings));
+        let _ = control.verbose.set(verbose(None, &session.entry, &settings));
         let skills = self.skills_of(session, &settings).await;
         let (model, _) = context.current(&context.choices().await).await;
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
-        let tools = self.tools(session, &settings, (model.provider.as_str(), &model.model), &shield, &skills);
+        let model = (model.provider.as_str(), model.model.as_str());
+        let turn = self.message_turn(row);
+        let from = (row.payload.conversation(), row.payload.origin.as_deref());
+        let tools = self.tools(session, &settings, model, (&shield, &skills), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {
             id: format!("skill-{}", row.run_id),
@@ -47,7 +50,7 @@ impl Runner {
             tools: &tools,
             redactor: &shield.redactor,
             hooks: &self.run_hooks(&settings, session),
-            host: &self.tool_host,
+            host: &self.host_of(&turn),
             workspace: &session.agent.workspace,
             cancel: &cancel,
             events,

@@ -128,6 +128,7 @@ mod tests {
             abort: None,
             answered: None,
             recovered: false,
+            gathering: None,
         };
         Job::new(Arc::new(row), CancellationToken::new(), 0)
     }

@@ -14,9 +14,11 @@ pub(super) fn allowed(
     provider: &str,
     model: &str,
     session_key: &SessionKey,
+    group: Option<ToolPolicy>,
 ) -> Vec<String> {
     let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
-    let steps = steps(config, agent, provider, model, session_key);
+    let mut steps = steps(config, agent, provider, model, session_key);
+    steps.extend(group.map(|policy| PolicyStep { label: "channels.*.groups.*.tools", policy }));
     let selection = tool_policy::select(&CATALOGUE, &tools, Sender::Owner, &steps);
     for warning in selection.warnings {
         tracing::warn!(agent = %agent.id, %warning, "tool policy");
@@ -83,16 +85,16 @@ mod tests {
         let config: Config = serde_json::from_value(document.clone()).unwrap();
         let agent = config.agent(&AgentId::default());
         let key = SessionKey::parse(key).unwrap();
-        assert_eq!(allowed(&config, &agent, "google", "g-1", &key), expected, "{document}");
+        assert_eq!(allowed(&config, &agent, "google", "g-1", &key, None), expected, "{document}");
     }
 
     #[test]
     fn every_step_narrows_what_the_ones_before_left() {
         const KEY: &str = "agent:main:main";
-        const ALL: [&str; 4] = ["read", "edit", "write", "exec"];
+        const ALL: [&str; 5] = ["read", "edit", "write", "exec", "message"];
         check(&json!({}), &json!({}), KEY, &ALL);
         check(&json!({"allow": ["read"]}), &json!({}), KEY, &["read"]);
-        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec"]);
+        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec", "message"]);
         check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
         check(&json!({"profile": "coding", "deny": ["exec"]}), &json!({}), KEY, &["read", "edit", "write"]);
         check(

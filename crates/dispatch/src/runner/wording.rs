@@ -59,7 +59,16 @@ pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
     }
 }
 
+/// What the agent reads of a message that waited, in one text with others.
+pub(crate) fn queued(row: &Row, zone: TimeZone) -> String {
+    text(row, &Circumstances::plain(zone))
+}
+
 fn text(row: &Row, circumstances: &Circumstances) -> String {
+    if let Some(gathered) = &row.payload.gathered {
+        let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
+        return format!("{}{note}{gathered}", circumstances.system_block);
+    }
     if let Some(origin) = &row.payload.origin {
         return platform_text(row, origin, circumstances);
     }
@@ -123,6 +132,7 @@ mod tests {
             abort: None,
             answered: None,
             recovered: false,
+            gathering: None,
         }
     }
 
@@ -176,7 +186,7 @@ mod tests {
                 hints: Hints { model: Some(choice), ..Hints::default() },
                 text: "hi".to_owned(),
             },
-            queue_mode: openclaw_config::settings::QueueMode::Followup,
+            queue: crate::queue::QueueSettings::default(),
             time_limit: None,
         });
         let said = message(&asked, &circumstances()).content.to_text();

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry};
-use openclaw_channels::{AccountStatus, Channel, Probe, Unusable};
+use openclaw_channels::{AccountStatus, Channel, Issue, IssueKind, Probe, Unusable};
 use openclaw_config::Config;
+use openclaw_dispatch::AccountCounts;
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
+use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::now_ms;
 use serde_json::{Map, Value, json};
 
@@ -60,6 +62,72 @@ fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
     shown
 }
 
+/// The platforms that are set up, as the health snapshot shows them. `probe` is how long they may take to be asked.
+pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> ChannelsHealth {
+    let config = state.config();
+    let mut found = ChannelsHealth::default();
+    for channel in state.platforms.channels() {
+        let info = channel.info();
+        let is_set_up = config.document().pointer(&format!("/channels/{}", info.id)).is_some()
+            || channel.account_ids(&config).iter().any(|id| channel.credential_source(&config, id) != "none");
+        if !is_set_up {
+            continue;
+        }
+        let one = |id: String| async {
+            let snapshot = self::one(state, &config, channel.as_ref(), id.clone(), probe).await;
+            let mut shown = summary(&snapshot);
+            for key in ["connected", "accountId"] {
+                shown.extend(snapshot.get(key).map(|value| (key.to_owned(), value.clone())));
+            }
+            (id, Value::Object(shown))
+        };
+        let accounts: Map<String, Value> =
+            join_all(channel.account_ids(&config).into_iter().map(one)).await.into_iter().collect();
+        let default = state.platforms.default_account(&config, info.id).unwrap_or_default();
+        let mut own = accounts.get(&default).and_then(Value::as_object).cloned().unwrap_or_default();
+        own.insert("accounts".to_owned(), Value::Object(accounts));
+        found.order.push(info.id.to_owned());
+        found.labels.insert(info.id.to_owned(), json!(info.label));
+        found.channels.insert(info.id.to_owned(), Value::Object(own));
+    }
+    found
+}
+
+/// The platforms in the health snapshot.
+#[derive(Debug, Default)]
+pub(crate) struct ChannelsHealth {
+    pub(crate) channels: Map<String, Value>,
+    pub(crate) order: Vec<String>,
+    pub(crate) labels: Map<String, Value>,
+}
+
+/// A line for each platform that is set up, and one for each of its accounts (spec `cli.md` §3.1).
+pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
+    let config = state.config();
+    let mut lines = Vec::new();
+    for channel in state.platforms.channels() {
+        let info = channel.info();
+        let section = config.document().pointer(&format!("/channels/{}", info.id));
+        let accounts = channel.account_ids(&config);
+        let source = |id: &String| channel.credential_source(&config, id);
+        let configured: Vec<&String> = accounts.iter().filter(|id| source(id) != "none").collect();
+        if section.is_none() && configured.is_empty() {
+            continue;
+        }
+        let is_disabled = section.and_then(|keys| keys.get("enabled")) == Some(&json!(false));
+        let how = match (is_disabled, configured.is_empty()) {
+            (true, _) => "disabled",
+            (false, true) => "not configured",
+            (false, false) => "configured",
+        };
+        lines.push(format!("{}: {how}", info.label));
+        if !is_disabled {
+            lines.extend(configured.iter().map(|id| format!("  - {id} (token:{})", source(id))));
+        }
+    }
+    lines
+}
+
 async fn one(
     state: &GatewayState,
     config: &Config,
@@ -90,7 +158,70 @@ async fn one(
         (Some(_), None) | (None, _) => None,
     };
     let token = channel.credential_source(config, &id);
-    snapshot(config, name, &id, &stands, Facts { is_enabled, is_configured, problem, token, probed })
+    let counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what waits for an account can't be read");
+        AccountCounts::default()
+    });
+    snapshot(config, name, &id, &stands, Facts { is_enabled, is_configured, problem, token, probed, counts })
+}
+
+/// What of an account's section people are shown, under the names it has there.
+struct AccountSection(Map<String, Value>);
+
+impl AccountSection {
+    const SHOWN: [(&'static str, &'static str); 5] = [
+        ("name", "name"),
+        ("webhookUrl", "webhookUrl"),
+        ("webhookPath", "webhookPath"),
+        ("webhookPort", "port"),
+        ("apiRoot", "baseUrl"),
+    ];
+
+    fn of(config: &Config, channel: &str, id: &str) -> Self {
+        let section = config.document().pointer(&format!("/channels/{channel}")).and_then(Value::as_object);
+        let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
+        let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
+        let own = own.and_then(|(_, keys)| keys.as_object());
+        let find = |key: &str| own.and_then(|keys| keys.get(key)).or_else(|| section?.get(key));
+        let shown = Self::SHOWN.iter().filter_map(|(key, shown)| {
+            // A label is the account's own.
+            let is_label = *key == "name" && own.is_some_and(|keys| !keys.contains_key("name"));
+            Some(((*shown).to_owned(), find(key)?.clone())).filter(|_| !is_label)
+        });
+        Self(shown.filter(|(_, value)| !value.is_null()).collect())
+    }
+
+    fn add_to(self, fields: &mut Map<String, Value>) {
+        fields.extend(self.0);
+    }
+}
+
+/// What keeps an account from working, with what to do.
+fn issues(channel: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
+    let mut found: Vec<Issue> = Vec::new();
+    let issue =
+        |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
+    let add = format!("Run: openclaw channels add --channel {channel}");
+    match (&facts.problem, &stands.last_error) {
+        (Some(problem), _) => found.push(issue(IssueKind::Config, problem, add)),
+        (None, Some(error)) if stands.is_refused => found.push(issue(IssueKind::Auth, error, add)),
+        (None, Some(error)) if !stands.connected => {
+            let fix = format!("Run: openclaw channels logs --channel {channel}");
+            found.push(issue(IssueKind::Runtime, error, fix));
+        }
+        (None, Some(error)) => {
+            found.push(Issue { kind: IssueKind::Runtime, message: error.clone(), fix: None })
+        }
+        (None, None) => {}
+    }
+    if facts.counts.failed > 0 {
+        let message = format!("{} messages could not be sent and were given up.", facts.counts.failed);
+        found.push(issue(IssueKind::Runtime, &message, "Run: openclaw trace last".to_owned()));
+    }
+    found.extend(facts.probed.iter().flat_map(|probe| probe.issues.iter().cloned()));
+    let shown =
+        |issue: Issue| json!({"kind": issue.kind.as_str(), "message": issue.message, "fix": issue.fix});
+    found.into_iter().map(shown).collect()
 }
 
 /// What is known of an account besides how it stands.
@@ -100,6 +231,7 @@ struct Facts {
     problem: Option<String>,
     token: &'static str,
     probed: Option<Probe>,
+    counts: AccountCounts,
 }
 
 fn snapshot(
@@ -112,7 +244,13 @@ fn snapshot(
     let access = AccessSettings::of(config, channel, id).unwrap_or_default();
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
+    let issues = issues(channel, stands, &facts);
+    let section = AccountSection::of(config, channel, id);
     let last_error = stands.last_error.clone().or(facts.problem);
+    let lost = stands
+        .last_disconnect
+        .as_ref()
+        .map(|lost| json!({"at": lost.at, "error": lost.error, "loggedOut": lost.logged_out}));
     let value = json!({
         "accountId": id,
         "enabled": facts.is_enabled,
@@ -131,10 +269,23 @@ fn snapshot(
         "allowFrom": allow_from,
         "allowUnmentionedGroups": access.groups.values().any(|group| group.rules.require_mention == Some(false)),
         "lastInboundAt": stands.last_inbound_at,
-        "lastOutboundAt": stands.last_outbound_at,
+        "lastOutboundAt": facts.counts.last_sent_at,
+        "lastDisconnect": lost,
+        "inboxDepth": facts.counts.inbox,
+        "outboxPending": facts.counts.pending,
+        "outboxFailed": facts.counts.failed,
+        "restartCount": stands.restart_count,
+        "issues": issues,
     });
     let Value::Object(mut fields) = value else { return Map::new() };
+    section.add_to(&mut fields);
     if let Some(probe) = facts.probed {
+        if let Some(bot) = probe.details.get("bot") {
+            fields.insert("bot".to_owned(), bot.clone());
+        }
+        if let Some(audit) = probe.audit {
+            fields.insert("audit".to_owned(), audit);
+        }
         let mut shown = probe.details.clone();
         shown.insert("ok".to_owned(), json!(probe.ok));
         shown.insert("status".to_owned(), json!(probe.status));

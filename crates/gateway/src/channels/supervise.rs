@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use openclaw_channels::platforms::AtWork;
-use openclaw_channels::{Account, AccountIo, Channel, Exit, InboundSink, StatusReport, Unusable};
+use openclaw_channels::{Account, AccountIo, Channel, Disconnect, Exit, InboundSink, StatusReport, Unusable};
 use openclaw_config::Config;
 use openclaw_sessions::ids;
 use openclaw_sessions::time::now_ms;
@@ -55,6 +55,7 @@ impl Life {
             let begun = Instant::now();
             status.update(|status| {
                 status.running = true;
+                status.is_refused = false;
                 status.last_start_at = Some(now_ms());
             });
             tracing::info!(channel = name, account = %self.id, "channel.state started");
@@ -67,6 +68,7 @@ impl Life {
             if begun.elapsed() >= HEALTHY {
                 pause = FIRST_PAUSE;
             }
+            let is_refused = matches!(exit, Exit::Refused(_));
             let (why, wait) = match exit {
                 Exit::Stopped => break,
                 Exit::Lost(why) => {
@@ -79,6 +81,9 @@ impl Life {
             };
             tracing::warn!(channel = name, account = %self.id, again_in = ?wait, "channel.state lost: {why}");
             status.update(|status| {
+                status.is_refused = is_refused;
+                status.last_disconnect =
+                    Some(Disconnect { at: now_ms(), error: why.clone(), logged_out: is_refused });
                 status.last_error = Some(why);
                 status.reconnect_attempts += 1;
             });
@@ -86,6 +91,7 @@ impl Life {
                 () = self.stop.cancelled() => {}
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
+            status.update(|status| status.restart_count += u32::from(!self.stop.is_cancelled()));
         }
         self.state.dispatch.outbox().unregister(name, &self.id);
         self.state.platforms.end(name, &self.id);

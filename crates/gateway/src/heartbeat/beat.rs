@@ -4,12 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use openclaw_agent::workspace_file;
+use openclaw_agent::{ReplyPayload, workspace_file};
 use openclaw_channels::Address;
 use openclaw_config::settings::{BeatVisibility, Heartbeat};
-use openclaw_dispatch::{Beat, BeatAnswer, BeatChat, BeatMessage, DispatchError, Settings, UnfinishedBeat};
+use openclaw_dispatch::{
+    Announcement, Beat, BeatAnswer, BeatChat, BeatMessage, DispatchError, RunOutcome, Settings,
+    UnfinishedBeat,
+};
 use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
 use openclaw_protocol::{AgentId, Payload, RunId};
+use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use uuid::Uuid;
@@ -17,7 +21,7 @@ use uuid::Uuid;
 use super::reason::Reason;
 use super::schedule::Ended;
 use super::target::{self, Target};
-use super::verdict::{self, Circumstances, Verdict};
+use super::verdict::{self, Circumstances, Sending, Verdict};
 use super::{active_hours, checklist};
 use crate::clock::now_ms;
 use crate::events::Event;
@@ -177,17 +181,45 @@ impl Making<'_> {
         });
         let given = Circumstances { last_sent, ..self.circumstances(&target) };
         let Verdict { event, send } = verdict::of(&answer, &given);
-        if let Some(sending) = &send
-            && sending.is_alert
-            && let Some(text) = sending.texts.last()
-        {
-            self.remember(text.clone(), event.ts).await;
+        if let (Some(sending), Target::Chat(address)) = (&send, &target) {
+            // Stored before it is noted: a crash in between sends nothing twice, since the run has the same id.
+            let announcement = announcement(run_id, &self.key, address, sending, record.outcome.clone());
+            if let Err(error) = self.state.dispatch.announce(announcement).await {
+                return self.failed(&error.to_string()).await;
+            }
+            if sending.is_alert
+                && let Some(text) = sending.texts.last()
+            {
+                self.remember(text.clone(), event.ts).await;
+            }
         }
         self.tell(event);
     }
 
+    /// Where its answer goes, by the platform's own id.
     fn target(&self, entry: Option<&SessionEntry>) -> Target {
-        target::resolve(&self.heartbeat, &self.settings.config.channels, entry)
+        let target = target::resolve(&self.heartbeat, &self.settings.config.channels, entry);
+        let Target::Chat(address) = &target else { return target };
+        let Some(channel) = self.state.platforms.channel(&address.channel) else { return target };
+        match channel.target(&address.target) {
+            Ok(read) => Target::Chat(Address {
+                account: normalize_account_id(&address.account),
+                target: read.id,
+                thread: address.thread.clone().or(read.thread),
+                channel: address.channel.clone(),
+            }),
+            Err(_) => Target::Nobody("invalid-target"),
+        }
+    }
+
+    /// Why nothing can be sent to an address now. A channel that is only not connected takes it from the outbox when it is.
+    fn not_ready(&self, address: &Address) -> Option<&'static str> {
+        let platforms = &self.state.platforms;
+        if platforms.channel(&address.channel).is_none() {
+            return Some("channel-not-available");
+        }
+        let account = platforms.account(&self.settings.config, &address.channel, &address.account);
+        account.is_none().then_some("channel-not-configured")
     }
 
     fn shown(&self, target: &Target) -> BeatVisibility {
@@ -203,7 +235,7 @@ impl Making<'_> {
             shown: self.shown(target),
             target,
             not_ready: match target {
-                Target::Chat(address) => not_ready(address),
+                Target::Chat(address) => self.not_ready(address),
                 Target::Nobody(_) => None,
             },
             last_sent: None,
@@ -265,10 +297,28 @@ fn chat(shown: BeatVisibility) -> BeatChat {
     }
 }
 
-/// Why nothing can be sent to an address now. No chat platform can be connected yet: the first one answers here, and takes what is
-/// sent from the outbox.
-fn not_ready(_address: &Address) -> Option<&'static str> {
-    Some("channel-not-connected")
+/// What is sent: the media goes with the last text.
+fn announcement(
+    run_id: &RunId,
+    key: &SessionKey,
+    address: &Address,
+    sending: &Sending,
+    outcome: RunOutcome,
+) -> Announcement {
+    let last = sending.texts.len().saturating_sub(1);
+    let payload = |(at, text): (usize, &String)| ReplyPayload {
+        text: text.clone(),
+        media_urls: if at == last { sending.media_urls.clone() } else { Vec::new() },
+        ..ReplyPayload::default()
+    };
+    Announcement {
+        run_id: run_id.clone(),
+        session_key: key.clone(),
+        address: address.clone(),
+        payloads: sending.texts.iter().enumerate().map(payload).collect(),
+        is_acknowledgement: !sending.is_alert,
+        outcome,
+    }
 }
 
 fn read_checklist(workspace: &Path) -> Option<String> {

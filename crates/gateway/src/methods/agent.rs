@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_channels::registry;
 use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
 use openclaw_protocol::params::agent::{
-    AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, WaitStatus,
+    AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, Delivered, WaitStatus,
 };
 use openclaw_protocol::text_length::utf16_len;
 use openclaw_protocol::{AgentId, Call, ErrorShape, Payload, RunId, SessionId, params};
@@ -14,6 +14,7 @@ use openclaw_sessions::store::{Rows, key_of_transcript};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value, json};
 
+use super::agent_delivery::{self, Plan};
 use super::keys::{canonical, given, require_known_agent, require_same_agent};
 use crate::attachments;
 use crate::request::{Failure, RequestContext};
@@ -24,7 +25,7 @@ const LAST_CHANNEL: &str = "last";
 /// Answers twice: the acknowledgement when the message is on disk, the outcome when the run has ended. A repeated key gets
 /// both as well (KB-11).
 pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<AgentAnswer, Failure> {
-    let message = message(&ctx, params).await?;
+    let (message, plan) = message(&ctx, params).await?;
     let run_id = message.run_id.clone();
     ctx.listen_to_tools(&run_id);
     let receipt = ctx.outcome(ctx.gateway.dispatch.agent(message).await).await?;
@@ -37,11 +38,19 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
             ctx.gateway.dispatch.ended(&run_id).await
         }
     };
-    Ok(answer(&run_id, record.map_or_else(interrupted, |record| ended(record.told()))))
+    let has_ended = record.is_some();
+    let told = answer(&run_id, record.map_or_else(interrupted, |record| ended(record.told())));
+    let delivered = match plan {
+        Plan::Told => Delivered::default(),
+        Plan::Impossible(why) => Delivered::failed(why),
+        Plan::Sent(to) if has_ended => agent_delivery::outcome(&ctx, &run_id, &to).await,
+        Plan::Sent(_) => Delivered::queued(),
+    };
+    Ok(AgentAnswer { delivered, ..told })
 }
 
 fn answer(run_id: &RunId, status: AgentStatus) -> AgentAnswer {
-    AgentAnswer { run_id: run_id.as_str().to_owned(), status }
+    AgentAnswer { run_id: run_id.as_str().to_owned(), status, delivered: Delivered::default() }
 }
 
 /// The run is on disk and goes on at the next start; who asks again with the key then gets its outcome. A success on the
@@ -66,7 +75,7 @@ fn ended(outcome: RunOutcome) -> AgentStatus {
 }
 
 /// Checks everything that can be wrong with a request before it is acknowledged (KB-15).
-async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessage, Failure> {
+async fn message(ctx: &RequestContext, params: AgentParams) -> Result<(AgentMessage, Plan), Failure> {
     if params.message.0.trim().is_empty() {
         return Err(wrong("message is blank"));
     }
@@ -75,8 +84,14 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessa
     check_lengths(&params)?;
     let target = target(ctx, &params).await?;
     let stored = ctx.gateway.sessions.get(&target.key).await?;
-    let entry_patch = entry_patch(&params, &target.key, stored.as_ref().map(|row| row.entry.as_ref()));
-    Ok(AgentMessage {
+    let entry = stored.as_ref().map(|row| row.entry.as_ref());
+    let entry_patch = entry_patch(&params, &target.key, entry);
+    let plan = agent_delivery::plan(ctx, &params, entry)?;
+    let deliver_to = match &plan {
+        Plan::Sent(address) => Some(address.clone()),
+        Plan::Told | Plan::Impossible(_) => None,
+    };
+    let message = AgentMessage {
         run_id: RunId::new(&params.idempotency_key.0),
         agent_id: target.agent,
         session_key: target.key,
@@ -88,8 +103,10 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessa
         lane: given(params.lane.as_deref()).map(str::to_owned),
         extra_system_prompt: params.extra_system_prompt,
         occasion: Occasion::Request,
+        deliver_to,
         entry_patch,
-    })
+    };
+    Ok((message, plan))
 }
 
 fn wrong(text: &str) -> Failure {
@@ -105,7 +122,7 @@ pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::
     Ok(decoded.images)
 }
 
-/// Every channel named must exist; delivering to one that is not there yet is refused rather than forgotten.
+/// Every channel named must exist.
 fn check_channels(params: &AgentParams) -> Result<(), Failure> {
     for name in [params.channel.as_deref(), params.reply_channel.as_deref()].into_iter().filter_map(given) {
         if name.eq_ignore_ascii_case(LAST_CHANNEL) {
@@ -113,11 +130,6 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
         }
         match registry::by_name(name) {
             None => return Err(wrong(&format!("unknown channel: {name}"))),
-            Some(channel) if params.deliver == Some(true) && channel.deliverable => {
-                let text =
-                    format!("cannot deliver to {}: it is not connected; send without deliver", channel.id);
-                return Err(ErrorShape::unavailable(text).into());
-            }
             Some(_) => {}
         }
     }
@@ -308,17 +320,13 @@ mod tests {
     }
 
     #[test]
-    fn channels_must_exist_and_be_connected_to_deliver() {
+    fn channels_must_exist() {
         let rows = [
             (json!({"channel": "carrier-pigeon"}), "invalid agent params: unknown channel: carrier-pigeon"),
             (json!({"replyChannel": "fax"}), "invalid agent params: unknown channel: fax"),
             (json!({"channel": "last", "deliver": true}), "ok"),
             (json!({"channel": "webchat", "deliver": true}), "ok"),
             (json!({"channel": "Telegram"}), "ok"),
-            (
-                json!({"channel": "telegram", "deliver": true}),
-                "cannot deliver to telegram: it is not connected; send without deliver",
-            ),
         ];
         for (value, expect) in rows {
             let text = check_channels(&params(&value)).map_or_else(|f| f.error.message, |()| "ok".to_owned());

@@ -1,19 +1,26 @@
-//! `send` and `poll`: messages that no run answers with (spec `gateway-protocol.md` §6.3).
+//! `send`, `poll` and `message.action`: messages that no run answers with (spec `gateway-protocol.md` §6.5), and what else can be done on a
+//! platform.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address, Answer, Channel, Content, Part, registry};
+use openclaw_channels::{Account, Address, Answer, Button, Channel, Content, Part, registry};
 use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
+use openclaw_dispatch::{MessageError, MessageRequest};
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::params::channels::{PollParams, SendParams, SendResult};
+use openclaw_protocol::params::channels::{
+    ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
+};
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::key::normalize_account_id;
+use serde_json::Value;
 
 use crate::request::{Failure, RequestContext};
 
 /// How long the platform may take before the client is told that it waits.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes that a button carries.
+const MOST_OF_BUTTON: usize = 64;
 
 /// Where something goes.
 struct Place {
@@ -38,11 +45,48 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         media,
         reply_to: params.reply_to,
         silent: params.silent.unwrap_or_default(),
+        buttons: buttons(params.buttons.unwrap_or_default())?,
         ..Answer::default()
     };
-    let parts = place.account.parts(&answer);
+    if !answer.buttons.is_empty() {
+        let permitted = place.account.permits_buttons(&address);
+        permitted.map_err(|error| ErrorShape::invalid(error.to_string()))?;
+    }
+    let mut parts = place.account.parts(&answer);
+    if params.gif_playback == Some(true) {
+        parts.iter_mut().for_each(Part::play_as_gif);
+    }
     let session_key = params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?;
     hand_over(&ctx, parts, address, session_key, &params.idempotency_key).await
+}
+
+/// Any other action, as the `message` tool does it.
+pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> Result<Value, Failure> {
+    let mut args = params.params;
+    let named = [("channel", params.channel), ("accountId", params.account_id)];
+    args.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::from(value?)))));
+    let request = MessageRequest {
+        action: params.action,
+        args: Value::Object(args),
+        session_key: params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?,
+        idempotency_key: params.idempotency_key,
+        dry_run: params.dry_run.unwrap_or_default(),
+    };
+    let done = ctx.gateway.dispatch.message_action(&request).await;
+    Ok(done.map_err(|error| match error {
+        MessageError::Invalid(text) => ErrorShape::invalid(text),
+        MessageError::Failed(text) => ErrorShape::unavailable(format!("Error: {text}")),
+        MessageError::Stopped => ErrorShape::unavailable("the gateway is stopping"),
+    })?)
+}
+
+fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
+    let too_long = |button: &ButtonParams| button.callback_data.len() > MOST_OF_BUTTON;
+    if rows.iter().flatten().any(too_long) {
+        return Err(ErrorShape::invalid("invalid send params: callback_data too long (max 64 bytes)").into());
+    }
+    let button = |button: ButtonParams| Button { text: button.text, data: button.callback_data };
+    Ok(rows.into_iter().map(|row| row.into_iter().map(button).collect()).collect())
 }
 
 pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<SendResult, Failure> {
@@ -80,13 +124,23 @@ async fn place(
     let id = match name {
         Some(name) => registry::by_name(name).map_or(name, |info| info.id).to_owned(),
         None => {
-            let mut configured = platforms.channels().iter().map(|channel| channel.info().id).filter(|id| {
+            let usable = |id: &&'static str| {
                 let default = platforms.default_account(&config, id);
                 default.is_some_and(|account| platforms.account(&config, id, &account).is_some())
-            });
-            let only = configured.next().filter(|_| configured.next().is_none());
-            only.ok_or_else(|| ErrorShape::invalid("channel is required: name one, such as telegram"))?
-                .to_owned()
+            };
+            let ids = platforms.channels().iter().map(|channel| channel.info().id);
+            match ids.filter(usable).collect::<Vec<_>>().as_slice() {
+                [] => {
+                    let text = "Channel is required (no configured channels detected).";
+                    return Err(ErrorShape::invalid(text).into());
+                }
+                [only] => (*only).to_owned(),
+                several => {
+                    let list = several.join(", ");
+                    let text = format!("Channel is required when multiple channels are configured: {list}");
+                    return Err(ErrorShape::invalid(text).into());
+                }
+            }
         }
     };
     if id == registry::WEBCHAT {

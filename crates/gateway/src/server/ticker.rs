@@ -44,7 +44,7 @@ pub(crate) async fn run(state: Arc<GatewayState>) {
         tokio::select! { biased;
             () = state.stopping.cancelled() => return,
             _ = ticks.tick() => tick(&state),
-            _ = health.tick() => drop(state.probe_health().await),
+            _ = health.tick() => drop(state.look_at_health().await),
         }
     }
 }

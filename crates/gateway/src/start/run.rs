@@ -246,6 +246,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     let is_daemon = options.log != LogTarget::Existing;
     if is_daemon {
+        state.dispatch.follow_groups(crate::channels::moved::follow(&state));
         let sink = state.dispatch.inbound().await?;
         state.tasks.spawn(ChannelManager::run(Arc::clone(&state), sink));
     }

@@ -78,6 +78,32 @@ pub struct AgentAnswer {
     /// How it stands.
     #[serde(flatten)]
     pub status: AgentStatus,
+    /// What became of its delivery (ours).
+    #[serde(flatten)]
+    pub delivered: Delivered,
+}
+
+/// What became of an answer that was to be delivered (ours). Empty where it was, and where nobody wanted it to be.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivered {
+    /// `queued`: it is stored, and is sent as soon as the platform can be reached.
+    pub delivery_status: Option<String>,
+    /// Why it will not be delivered.
+    pub delivery_error: Option<String>,
+}
+
+impl Delivered {
+    /// It will not be.
+    pub fn failed(why: String) -> Self {
+        Self { delivery_status: Some("failed".to_owned()), delivery_error: Some(why) }
+    }
+
+    /// It waits.
+    pub fn queued() -> Self {
+        Self { delivery_status: Some("queued".to_owned()), delivery_error: None }
+    }
 }
 
 /// How a run stands.

@@ -20,6 +20,8 @@ super::calls! {
     Send: "send" as Strict, SendParams => SendResult;
     /// Asks a question with answers to choose from.
     Poll: "poll" as Strict, PollParams => SendResult;
+    /// Does any other action of the `message` tool (of a later OpenClaw).
+    MessageAction: "message.action" as Strict, MessageActionParams => Value;
     /// What became of a message of a platform (ours).
     Trace: "trace" as Strict, TraceParams => TraceResult;
 }
@@ -143,6 +145,43 @@ pub struct SendParams {
     pub thread_id: Option<String>,
     /// Whether the reader's device stays silent (ours).
     pub silent: Option<bool>,
+    /// Rows of buttons below it (ours).
+    pub buttons: Option<Vec<Vec<ButtonParams>>>,
+    /// Makes a repetition the same request.
+    #[schemars(length(min = 1))]
+    pub idempotency_key: String,
+}
+
+/// A button.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ButtonParams {
+    /// What stands on it.
+    #[schemars(length(min = 1))]
+    pub text: String,
+    /// What comes back when it is pressed, 64 bytes at most.
+    #[schemars(length(min = 1))]
+    pub callback_data: String,
+}
+
+/// Params of `message.action`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageActionParams {
+    /// Its name, such as `react`.
+    #[schemars(length(min = 1))]
+    pub action: String,
+    /// Its arguments, by the names of the `message` tool.
+    pub params: Map<String, Value>,
+    /// Platform.
+    pub channel: Option<String>,
+    /// Account; the default one where absent.
+    pub account_id: Option<String>,
+    /// The session it is done for.
+    pub session_key: Option<String>,
+    /// Whether nothing is done.
+    pub dry_run: Option<bool>,
     /// Makes a repetition the same request.
     #[schemars(length(min = 1))]
     pub idempotency_key: String,

@@ -111,6 +111,9 @@ mod tests {
         let owner = OwnerRules { owner_allow_from: &["telegram:7"], ..OwnerRules::default() };
         let anyone = OwnerRules { owner_allow_from: &["*"], ..OwnerRules::default() };
         let other = OwnerRules { owner_allow_from: &["discord:7"], ..OwnerRules::default() };
+        let room = OwnerRules { owner_allow_from: &["telegram:group:-100"], ..OwnerRules::default() };
+        let chat = OwnerRules { chat_owners: &["9"], allow_from: &["1"], ..OwnerRules::default() };
+        let first = OwnerRules { chat_owners: &["9"], ..owner };
         let mine = OwnerRules { allow_from: &["discord:1"], own_address: Some("+41"), ..whatsapp(&[]) };
         let (yes, no) = (Authority::Granted, Authority::Denied);
         let rows = [
@@ -125,6 +128,13 @@ mod tests {
             ("telegram", &["telegram:7"], owner, (yes, true)),
             ("telegram", &["8"], owner, (no, false)),
             ("telegram", &["8"], anyone, (yes, false)),
+            // A group may be an owner.
+            ("telegram", &["8", "telegram:group:-100"], room, (yes, true)),
+            ("telegram", &["8", "telegram:group:-200"], room, (no, false)),
+            // The order of the lists: configured, of the chat, of the channel.
+            ("telegram", &["9"], first, (no, false)),
+            ("telegram", &["9"], chat, (yes, true)),
+            ("telegram", &["1"], chat, (yes, false)),
             // An owner elsewhere is none here.
             ("telegram", &["7"], other, (no, false)),
         ];

@@ -36,6 +36,11 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
                 &json!({"url": url, "has_custom_certificate": false, "pending_update_count": state.updates.len()}),
             )
         }
+        "getChatMember" => chat_info(
+            &shared.state(),
+            &call.params,
+            |chat| json!({"status": chat["me"].as_str().unwrap_or("left"), "user": bot()}),
+        ),
         "getFile" => file_info(&shared.state(), &call.params),
         "answerCallbackQuery"
         | "sendChatAction"
@@ -43,9 +48,18 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
         | "deleteMessage"
         | "setMyCommands"
         | "deleteMyCommands"
+        | "pinChatMessage"
+        | "unpinChatMessage"
         | "sendMessageDraft" => {
             refusal(&shared.state(), &call.params).unwrap_or_else(|| result(&json!(true)))
         }
+        "getChat" => {
+            let state = shared.state();
+            refusal(&state, &call.params).unwrap_or_else(|| chat(&state, &call.params))
+        }
+        "createForumTopic" => refusal(&shared.state(), &call.params).unwrap_or_else(|| {
+            result(&json!({"message_thread_id": 77, "name": call.params["name"], "icon_color": 1}))
+        }),
         method if method.starts_with("send") || method == "editMessageText" => {
             send(&mut shared.state(), &call)
         }
@@ -90,7 +104,7 @@ async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
                     state.brought += 1;
                     drop(state);
                     shared.changed();
-                    return result(&Value::Array(list));
+                    return updates_in_order(&list);
                 }
             }
             if changes.changed().await.is_err() {
@@ -100,6 +114,22 @@ async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
     };
     let hold = Duration::from_secs(params["timeout"].as_u64().unwrap_or_default());
     tokio::time::timeout(hold, found).await.unwrap_or_else(|_| result(&json!([])))
+}
+
+/// As Telegram writes them: the number of an update before its content. Whole pieces of JSON stand in for updates that are none.
+fn updates_in_order(list: &[Value]) -> Response<Body> {
+    let one = |update: &Value| match (update.as_str(), update.get("update_id")) {
+        (Some(raw), _) => raw.to_owned(),
+        (None, Some(id)) => {
+            let text = update.to_string();
+            format!("{{\"update_id\":{id},{}", text.get(1..).unwrap_or_default())
+        }
+        (None, None) => update.to_string(),
+    };
+    let updates: Vec<String> = list.iter().map(one).collect();
+    let mut response = answer(200, &Value::Null);
+    *response.body_mut() = Body::from(format!("{{\"ok\":true,\"result\":[{}]}}", updates.join(",")));
+    response
 }
 
 /// What is wrong with where a call goes.
@@ -170,6 +200,20 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
     result(&message)
 }
 
+fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> Response<Body> {
+    let wanted = &params["chat_id"];
+    let name = wanted.as_str().map(|name| name.trim_start_matches('@'));
+    let is_it = |chat: &&Value| {
+        chat["id"] == *wanted
+            || name
+                .is_some_and(|name| chat["username"].as_str() == Some(name) || chat["id"].to_string() == name)
+    };
+    match state.chats.iter().find(is_it) {
+        Some(chat) => result(&show(chat)),
+        None => refuse(400, "Bad Request: chat not found"),
+    }
+}
+
 fn file_info(state: &State, params: &Value) -> Response<Body> {
     let id = params["file_id"].as_str().unwrap_or_default();
     match state.files.get(id) {
@@ -178,6 +222,19 @@ fn file_info(state: &State, params: &Value) -> Response<Body> {
         ),
         None => refuse(400, "Bad Request: wrong file_id or the file is temporarily unavailable"),
     }
+}
+
+/// A chat that is known, or one in which something was pinned, with the message that was pinned last.
+fn chat(state: &State, params: &Value) -> Response<Body> {
+    let id = &params["chat_id"];
+    let pins = |call: &&Call| call.method == "pinChatMessage" && call.params["chat_id"] == *id;
+    let Some(pin) = state.calls.iter().rev().find(pins) else {
+        return chat_info(state, params, Value::clone);
+    };
+    let mut info = json!({"id": id, "type": "supergroup"});
+    info["pinned_message"] =
+        json!({"message_id": pin.params["message_id"], "text": "pinned words", "date": 1_735_787_046});
+    result(&info)
 }
 
 /// A file's content.

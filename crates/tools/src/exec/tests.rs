@@ -29,7 +29,11 @@ impl Bench {
         change(&mut settings);
         Self {
             dir: tempfile::tempdir().unwrap(),
-            exec: Arc::new(Exec::new(&Arc::new(Setup { confinement: Confinement::Host, exec: settings }))),
+            exec: Arc::new(Exec::new(&Arc::new(Setup {
+                confinement: Confinement::Host,
+                exec: settings,
+                message: None,
+            }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,
         }

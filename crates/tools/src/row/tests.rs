@@ -26,7 +26,7 @@ impl Bench {
         let environment = Environment::new([("HOME", dir.path().join("home").to_str().unwrap())], "/");
         let exec = ExecSettings::new(&ExecConfig::default(), environment);
         let all: Vec<String> = built_in().map(|facts| facts.name.to_owned()).collect();
-        let tools = toolbox(Setup { confinement, exec }, &all);
+        let tools = toolbox(Setup { confinement, exec, message: None }, &all);
         Self { dir, tools }
     }
 
@@ -63,7 +63,7 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     let offered = |allowed: &[&str], confinement| {
         let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
         let allowed = list(allowed);
-        names(&toolbox(Setup { confinement, exec }, &allowed)).join(" ")
+        names(&toolbox(Setup { confinement, exec, message: None }, &allowed)).join(" ")
     };
     assert_eq!(
         offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),

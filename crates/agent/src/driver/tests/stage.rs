@@ -576,6 +576,8 @@ fn line(event: &RunEvent) -> String {
         RunEvent::Assistant(TextChange::Begins(text)) => format!("assistant {text}"),
         RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),
         RunEvent::Assistant(TextChange::Corrected(text)) => format!("assistant ={text}"),
+        RunEvent::Thinking(change) => format!("thinking {change:?}"),
+        RunEvent::Thought(text) => format!("thought {text}"),
         RunEvent::ToolStart { name, call_id, .. } => format!("tool start {name} {call_id}"),
         RunEvent::ToolUpdate { name, call_id, partial } => format!("tool update {name} {call_id} {partial}"),
         RunEvent::ToolResult { name, call_id, meta, is_error, result } => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_models::Http;
+use openclaw_models::net::public::is_public;
 use openclaw_models::net::{Headers, Incoming, NetError};
 use tempfile::NamedTempFile;
 use url::{Host, Url};
@@ -134,32 +135,6 @@ async fn check(url: &Url, rules: Rules) -> Result<(), FetchError> {
     match addresses.into_iter().find(|address| !is_public(*address)) {
         Some(_) => Err(FetchError::NotPublic(url.host_str().unwrap_or_default().to_owned())),
         None => Ok(()),
-    }
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
-            let is_shared = first == 100 && (64..128).contains(&second);
-            let is_benchmark = first == 198 && (18..20).contains(&second);
-            !(address.is_private()
-                || address.is_loopback()
-                || address.is_link_local()
-                || address.is_multicast()
-                || address.is_documentation()
-                || first == 0
-                || first >= 240
-                || is_shared
-                || is_benchmark)
-        }
-        IpAddr::V6(address) => {
-            !(address.is_loopback()
-                || address.is_unspecified()
-                || address.is_multicast()
-                || address.is_unique_local()
-                || address.is_unicast_link_local())
-        }
     }
 }
 

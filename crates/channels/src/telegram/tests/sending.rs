@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{
     ActionError, Activity, Attempt, Content, FetchError, MediaKind, MediaRef, MenuCommand, Outgoing, Part,
-    Receipt, SendError, Words,
+    Receipt, SendError, Turn, Words,
 };
 
 const FIRST: Attempt = Attempt { number: 1, late: false, may_repeat: false };
@@ -102,11 +102,9 @@ async fn a_chat_that_is_to_wait_waits_and_others_do_not() {
     scene.server.fail("sendMessage", Fault::Slower(60));
     let hi = text("hi", None);
     scene.send_to("5", None, &hi).await.unwrap_err();
-    let error = scene.send_to("5", None, &hi).await.unwrap_err();
-    assert!(
-        matches!(error, SendError::Retry { after: Some(after), .. } if after > Duration::from_secs(55)),
-        "{error:?}"
-    );
+    let turn = scene.bot.turn(&scene.address("5", None));
+    assert!(matches!(turn, Turn::After(wait) if wait > Duration::from_secs(50)), "{turn:?}");
+    assert_eq!(scene.bot.turn(&scene.address("6", None)), Turn::Now);
     scene.send_to("6", None, &hi).await.unwrap();
     assert_eq!(scene.sent().len(), 2, "nothing was sent to the chat that waits");
     scene.bot.show_activity(&scene.address("5", None), Activity::Typing).await.unwrap();
@@ -201,21 +199,93 @@ async fn actions_are_done_where_the_settings_allow() {
         ("react", json!({"to": "5", "emoji": "👍"}), "messageId is required"),
         ("react", json!({"messageId": 42, "emoji": "👍"}), "Action requires a target."),
         ("sticker", json!({"to": "5", "fileId": "x"}), "Telegram sticker is disabled"),
-        ("pin", json!({"to": "5"}), "Action pin is not supported."),
+        ("pin", json!({"to": "5"}), "messageId is required"),
+        ("thread-create", json!({"to": "-100"}), "threadName is required"),
+        ("ban", json!({"to": "5"}), "Action ban is not supported."),
     ];
     for (action, params, words) in refusals {
         let error = act(action, params).await.unwrap_err().to_string();
         assert!(error.contains(words), "{action}: {error}");
     }
-    assert_eq!(scene.bot.actions(), ["delete", "edit", "react", "send"]);
-    let off = Scene::with("reactionLevel: 'off', actions: {sticker: true},").await;
-    assert_eq!(off.bot.actions(), ["delete", "edit", "send", "sticker", "sticker-search"]);
+    let all = "delete edit list-pins pin poll react send thread-create thread-reply unpin";
+    assert_eq!(scene.bot.actions().join(" "), all);
+    let off = Scene::with(
+        "reactionLevel: 'off', actions: {sticker: true, pins: false, poll: false, createForumTopic: false},",
+    )
+    .await;
+    assert_eq!(off.bot.actions().join(" "), "delete edit send sticker sticker-search thread-reply");
+    let mute = Scene::with("actions: {sendMessage: false},").await;
+    let text =
+        "Telegram sendMessage is disabled; set channels.telegram.actions.sendMessage to true to enable it.";
+    for action in ["send", "poll", "thread-reply"] {
+        assert_eq!(mute.bot.permits(action).unwrap_err().to_string(), text);
+    }
     let refused = off.bot.act("react", &react).await.unwrap_err();
     assert!(
         matches!(&refused, ActionError::Invalid(text) if text.contains("reactionLevel=\"off\"")),
         "{refused}"
     );
     off.bot.act("acknowledge", &react).await.unwrap();
+}
+
+#[tokio::test]
+async fn messages_are_pinned_and_topics_made() {
+    let scene = Scene::new().await;
+    let act = |action: &'static str, params: Value| {
+        let bot = Arc::clone(&scene.bot);
+        async move { bot.act(action, &params).await.unwrap() }
+    };
+    let at = json!({"to": "-100", "messageId": "42"});
+    assert_eq!(act("pin", at.clone()).await, json!({"ok": true, "pinned": true, "messageId": "42"}));
+    let pins = act("list-pins", json!({"to": "-100"})).await;
+    assert_eq!(
+        (&pins["pins"][0]["messageId"], &pins["pins"][0]["text"]),
+        (&json!("42"), &json!("pinned words"))
+    );
+    assert_eq!(act("unpin", at).await, json!({"ok": true, "unpinned": true}));
+    act("unpin", json!({"to": "-100"})).await;
+    let unpinned: Vec<Value> =
+        scene.server.calls("unpinChatMessage").into_iter().map(|call| call.params).collect();
+    assert_eq!(unpinned, [json!({"chat_id": -100, "message_id": 42}), json!({"chat_id": -100})]);
+    let made = act("thread-create", json!({"to": "-100", "threadName": " Plans "})).await;
+    assert_eq!(made, json!({"ok": true, "threadId": "77", "threadName": "Plans", "chatId": "-100"}));
+}
+
+#[tokio::test]
+async fn stickers_are_parts_of_their_own() {
+    let scene = Scene::new().await;
+    let sticker =
+        Part { reply_to: Some("9".to_owned()), ..part(Content::Sticker { id: "file-1".to_owned() }) };
+    let receipt = scene.send_to("-100", Some("7"), &sticker).await.unwrap();
+    assert_eq!(receipt.message_ids, ["501"]);
+    let params = &scene.server.calls("sendSticker")[0].params;
+    assert_eq!(
+        *params,
+        json!({"chat_id": -100, "message_thread_id": 7, "sticker": "file-1",
+               "reply_parameters": {"message_id": 9, "allow_sending_without_reply": true}})
+    );
+}
+
+#[tokio::test]
+async fn buttons_are_shown_where_the_settings_allow() {
+    let rows = [
+        ("", Ok(()), Ok(())),
+        ("capabilities: {inlineButtons: 'off'},", Err("are disabled"), Err("are disabled")),
+        ("capabilities: {inlineButtons: 'dm'},", Ok(()), Err("limited to DMs")),
+        ("capabilities: {inlineButtons: 'group'},", Err("limited to groups"), Ok(())),
+        ("capabilities: ['inlineButtons'],", Ok(()), Ok(())),
+    ];
+    for (section, private, group) in rows {
+        let scene = Scene::with(section).await;
+        for (target, expect) in [("5", private), ("-100", group)] {
+            let found =
+                scene.bot.permits_buttons(&scene.address(target, None)).map_err(|error| error.to_string());
+            match expect {
+                Ok(()) => assert_eq!(found, Ok(()), "{section} {target}"),
+                Err(words) => assert!(found.unwrap_err().contains(words), "{section} {target}"),
+            }
+        }
+    }
 }
 
 #[tokio::test]

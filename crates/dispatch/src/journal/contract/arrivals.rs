@@ -11,6 +11,8 @@ on_each! {
     an_event_is_taken_once_also_when_it_is_decided_about
     an_accepted_message_takes_its_events_with_it
     what_is_noted_waits_for_its_conversation_and_is_told_once
+    what_is_noted_and_edited_says_what_it_says_now
+    what_was_sent_from_here_is_known
     events_are_found_by_message_event_and_run_and_each_has_one_fate
     answers_are_stored_with_the_end_of_their_run_and_never_again
 }
@@ -138,18 +140,76 @@ async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
     decide(&journal, &[numbers.clone(), elsewhere].concat(), Fate::Noted).await;
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let here = event("", "-1", None).address;
-    assert_eq!(ids(&journal.noted_arrivals(&here, 10).await.unwrap()), ["a", "b", "c"]);
-    assert_eq!(ids(&journal.noted_arrivals(&here, 2).await.unwrap()), ["b", "c"], "the newest");
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()), ["a", "b", "c"]);
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 2).await.unwrap()), ["b", "c"], "the newest");
+    let before_last = numbers.last().copied().unwrap();
+    assert_eq!(
+        ids(&journal.noted_arrivals(&here, before_last, 10).await.unwrap()),
+        ["a", "b"],
+        "what was said before"
+    );
     let topic = Address { thread: Some("5".to_owned()), ..here.clone() };
-    assert_eq!(ids(&journal.noted_arrivals(&topic, 10).await.unwrap()), ["topic"]);
+    assert_eq!(ids(&journal.noted_arrivals(&topic, i64::MAX, 10).await.unwrap()), ["topic"]);
     let mut row = chat("run-1", "x");
     row.payload.arrivals = Arrivals { said: Vec::new(), context: numbers[..2].to_vec(), route: None };
     accept(&journal, row).await;
     assert_eq!(
-        ids(&journal.noted_arrivals(&here, 10).await.unwrap()),
+        ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()),
         ["c"],
         "what was told is not told again"
     );
+}
+
+async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let numbers = new(&journal, &["a", "b", "c"]).await;
+    decide(&journal, &numbers[..2], Fate::Noted).await;
+    let edit = |message: &str, target: &str| Update::Reworded {
+        conversation: event("", target, None).address,
+        message_id: message.to_owned(),
+        text: "other words".to_owned(),
+    };
+    assert_eq!(journal.update(edit("m-b", "-1")).await, Ok(true));
+    assert_eq!(journal.update(edit("m-a", "-2")).await, Ok(false), "another conversation");
+    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it is no context");
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let noted = journal.noted_arrivals(&event("", "-1", None).address, i64::MAX, 10).await.unwrap();
+    let words = |arrival: &StoredArrival| match &arrival.event.as_ref().unwrap().event {
+        InboundEvent::Message(message) => message.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(noted.iter().map(words).collect::<Vec<_>>(), ["text of a", "other words"]);
+}
+
+async fn what_was_sent_from_here_is_known(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["sent", "open", "lost"] {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    let address = note("sent").delivery.address;
+    let now = openclaw_sessions::time::now_ms();
+    let receipt = Receipt { message_ids: vec!["501".to_owned(), "502".to_owned()] };
+    for (id, verdict) in [("sent", Verdict::Sent(receipt)), ("lost", Verdict::Failed("gone".to_owned()))] {
+        journal.update(Update::Sending { id: id.to_owned(), attempts: 1 }).await.unwrap();
+        journal.update(Update::Tried { id: id.to_owned(), verdict, now }).await.unwrap();
+    }
+    new(&journal, &["a"]).await;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    for (at, message, expect) in [
+        (address.clone(), "501", true),
+        (address.clone(), "502", true),
+        (address.clone(), "50", false),
+        (Address { target: "other".to_owned(), ..address.clone() }, "501", false),
+        (Address { account: "other".to_owned(), ..address.clone() }, "501", false),
+    ] {
+        assert_eq!(journal.has_sent(&at, message).await, Ok(expect), "{at:?} {message}");
+    }
+    let counts = journal.account_counts(&address.channel, &address.account).await.unwrap();
+    assert_eq!((counts.pending, counts.failed), (1, 1));
+    let of_events = journal.account_counts("telegram", "default").await.unwrap();
+    assert_eq!(of_events.inbox, 1);
 }
 
 async fn events_are_found_by_message_event_and_run_and_each_has_one_fate(open: Open) {

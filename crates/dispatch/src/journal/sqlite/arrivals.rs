@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 use super::writer::Change;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::journal::{Durability, JournalError};
+use crate::queue::DropRule;
 
 /// Events that may wait, of all accounts together. Far beyond what platforms bring in an hour without a decision.
 const MAX_WAITING: i64 = 50_000;
@@ -81,6 +82,22 @@ pub(super) fn decide(db: &Connection, numbers: &[i64], fate: &Fate, now: i64) ->
     Ok(any)
 }
 
+/// What became part of a message is dropped with it.
+pub(super) fn drop_run(
+    db: &Connection,
+    numbers: &[i64],
+    rule: DropRule,
+    now: i64,
+) -> Result<(), JournalError> {
+    let mut update = db.prepare_cached(
+        "UPDATE arrivals SET fate = 'dropped', reason = ?2, decided_at = ?3 WHERE seq = ?1 AND fate = 'run'",
+    )?;
+    for number in numbers {
+        update.execute(params![number, rule.as_str(), now])?;
+    }
+    Ok(())
+}
+
 /// Events about which nothing is decided, in the order of arrival: at most `most` of those behind `after`.
 pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<StoredArrival>, JournalError> {
     let mut statement = db.prepare_cached(
@@ -94,15 +111,17 @@ pub(super) fn waiting(db: &Connection, after: i64, most: u32) -> Result<Vec<Stor
 pub(super) fn noted(
     db: &Connection,
     conversation: &Address,
+    before: i64,
     most: u32,
 ) -> Result<Vec<StoredArrival>, JournalError> {
     let mut statement = db.prepare_cached(
         "SELECT seq, payload, received_at FROM arrivals
          WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
+         AND seq < ?4
          ORDER BY seq DESC",
     )?;
     let Address { channel, account, target, thread } = conversation;
-    let rows = statement.query_map(params![channel, account, target], read_stored)?;
+    let rows = statement.query_map(params![channel, account, target, before], read_stored)?;
     let mut noted = Vec::new();
     for row in rows {
         let stored = row?;
@@ -116,6 +135,44 @@ pub(super) fn noted(
     }
     noted.reverse();
     Ok(noted)
+}
+
+/// A message that waits as context has other words now. `false`: it does not wait.
+pub(super) fn reword(
+    db: &Connection,
+    conversation: &Address,
+    message_id: &str,
+    text: &str,
+) -> Result<bool, JournalError> {
+    let Address { channel, account, target, .. } = conversation;
+    let waiting: Vec<(i64, Option<String>)> = db
+        .prepare_cached(
+            "SELECT seq, payload FROM arrivals
+             WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
+               AND message_id = ?4",
+        )?
+        .query_map(params![channel, account, target, message_id], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut any = false;
+    for (number, payload) in waiting {
+        let Ok(mut event) = serde_json::from_str::<Inbound>(&payload.unwrap_or_default()) else { continue };
+        if !event.reword(text) {
+            continue;
+        }
+        any |= db
+            .prepare_cached("UPDATE arrivals SET payload = ?2 WHERE seq = ?1")?
+            .execute(params![number, serde_json::to_string(&event)?])?
+            > 0;
+    }
+    Ok(any)
+}
+
+/// Events of an account about which nothing is decided yet.
+pub(super) fn count_waiting(db: &Connection, channel: &str, account: &str) -> Result<u64, JournalError> {
+    let count: i64 = db
+        .prepare_cached("SELECT count(*) FROM arrivals WHERE fate IS NULL AND channel = ?1 AND account = ?2")?
+        .query_row(params![channel, account], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {

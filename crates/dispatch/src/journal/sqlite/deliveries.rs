@@ -196,6 +196,41 @@ pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, Jo
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Whether a message of a conversation was sent from here.
+pub(super) fn has_sent(db: &Connection, at: &Address, message_id: &str) -> Result<bool, JournalError> {
+    let Address { channel, account, target, .. } = at;
+    let found = db
+        .prepare_cached(
+            "SELECT 1 FROM outbox
+             WHERE state = 'sent' AND channel = ?1 AND account = ?2 AND target = ?3
+               AND EXISTS (SELECT 1 FROM json_each(receipt, '$.messageIds') WHERE value = ?4)
+             LIMIT 1",
+        )?
+        .query_row(params![channel, account, target, message_id], |_| Ok(()))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// How many deliveries of an account are open and given up, and when the last one was sent.
+pub(super) fn counts(
+    db: &Connection,
+    channel: &str,
+    account: &str,
+) -> Result<(u64, u64, Option<i64>), JournalError> {
+    let row = db
+        .prepare_cached(
+            "SELECT count(*) FILTER (WHERE state IN ('pending', 'sending', 'uncertain')),
+                    count(*) FILTER (WHERE state = 'failed'),
+                    max(ended_at) FILTER (WHERE state = 'sent')
+             FROM outbox WHERE channel = ?1 AND account = ?2",
+        )?
+        .query_row(params![channel, account], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?))
+        })?;
+    let count = |count: i64| u64::try_from(count).unwrap_or(0);
+    Ok((count(row.0), count(row.1), row.2))
+}
+
 /// Deliveries that were given up, the newest first.
 pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
     let sql = format!("SELECT {STATUS} FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");

@@ -10,8 +10,11 @@ use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
 use super::writer::Change;
 use crate::api::{AbortReason, RunRecord};
-use crate::inbox::{AskedRecords, Attempts, Digest, Insert, Known, MessageRecord, Row, Stored, Unfinished};
+use crate::inbox::{
+    AskedRecords, Attempts, Digest, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited,
+};
 use crate::journal::{Durability, JournalError};
+use crate::origin::Origin;
 use crate::request::Request;
 
 /// Finished rows answer repeated idempotency keys for a day, and are among the newest so many rows.
@@ -142,10 +145,13 @@ pub(super) fn records(
     let (which, id) = match asked {
         AskedRecords::Run(run_id) => ("run_id = ?1", Some(run_id.as_str())),
         AskedRecords::Newest => ("?1 IS NULL AND seq = (SELECT max(seq) FROM inbox)", None),
-        AskedRecords::TakenBy(run_id) => ("taken_by = ?1", Some(run_id.as_str())),
+        AskedRecords::TakenBy(run_id) => {
+            ("(taken_by = ?1 OR collected_by = ?1) AND run_id <> ?1", Some(run_id.as_str()))
+        }
     };
     let mut statement = db.prepare_cached(&format!(
-        "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode, taken_by, attempts,
+        "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode,
+                coalesce(taken_by, nullif(collected_by, run_id)), attempts,
                 abort_reason
          FROM inbox WHERE {which} ORDER BY seq LIMIT ?2"
     ))?;
@@ -198,6 +204,42 @@ pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, Journa
             ("unprepared", &0),
         ],
     )
+}
+
+/// Runs have ended together, and all like this one.
+pub(super) fn finish_all(
+    db: &Connection,
+    record: &RunRecord,
+    others: &[RunId],
+) -> Result<bool, JournalError> {
+    for run_id in others {
+        finish(db, &RunRecord { run_id: run_id.clone(), ..record.clone() })?;
+    }
+    finish(db, record)
+}
+
+/// Messages are run together.
+pub(super) fn gather(
+    db: &Connection,
+    leader: &RunId,
+    others: &[RunId],
+    answer_to: Option<&Origin>,
+) -> Result<bool, JournalError> {
+    let answer_to = answer_to.map(serde_json::to_string).transpose()?;
+    let sql = "UPDATE inbox SET collected_by = ?1, answer_to = ?2 WHERE run_id = ?1 AND state = 'accepted'";
+    if !execute(db, sql, params![leader.as_str(), answer_to])? {
+        return Ok(false);
+    }
+    let sql = "UPDATE inbox SET collected_by = ?2 WHERE run_id = ?1 AND state = 'accepted'";
+    any(others, |run_id| execute(db, sql, params![run_id.as_str(), leader.as_str()]))?;
+    Ok(true)
+}
+
+/// A message is dropped, and the agent is to be told.
+pub(super) fn cut(db: &Connection, run_id: &RunId, dropped: u64) -> Result<bool, JournalError> {
+    let dropped = i64::try_from(dropped).unwrap_or(i64::MAX);
+    let sql = "UPDATE inbox SET cut = ?2 WHERE run_id = ?1 AND state = 'accepted'";
+    execute(db, sql, params![run_id.as_str(), dropped])
 }
 
 /// Drops finished rows that are too old or too many.
@@ -273,7 +315,7 @@ pub(super) fn entries_since(db: &Connection, accepted_at: i64) -> Result<HashSet
 pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalError> {
     let mut statement = db.prepare(
         "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
-                session_id, abort_reason, facts, attempts, unprepared, outcome, ended_at
+                session_id, abort_reason, facts, attempts, unprepared, outcome, ended_at, collected_by, cut, answer_to
          FROM inbox WHERE state = 'accepted' ORDER BY seq",
     )?;
     let mut rows = statement.query([])?;
@@ -302,12 +344,24 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
             abort: row.get::<_, Option<String>>(7)?.as_deref().map(AbortReason::parse),
             answered,
             recovered: true,
+            gathering: None,
         };
         let (payload, facts) = (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(8)?);
         let attempts = Attempts { all: row.get(9)?, unprepared: row.get(10)? };
-        found.extend(Unfinished::read(message, payload.as_deref(), facts.as_deref(), attempts));
+        let waited = waited(row)?;
+        found.extend(Unfinished::read(message, payload.as_deref(), facts.as_deref(), attempts, waited));
     }
     Ok(found)
+}
+
+/// How a message waited. Where its answer goes otherwise, if that can't be read, it goes to where it was said.
+fn waited(row: &rusqlite::Row<'_>) -> Result<Waited, JournalError> {
+    let answer_to: Option<String> = row.get(15)?;
+    Ok(Waited {
+        collected_by: row.get::<_, Option<String>>(13)?.map(RunId::new),
+        cut: row.get::<_, Option<i64>>(14)?.and_then(|cut| u64::try_from(cut).ok()),
+        answer_to: answer_to.and_then(|origin| serde_json::from_str(&origin).ok()),
+    })
 }
 
 /// How a message was answered. One that can't be read is answered again.

@@ -151,7 +151,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(refused, JournalError::Newer { found: 99, known: 5 });
     assert_eq!(
         refused.to_string(),
-        "it has schema version 99, this version knows 5: start the newer openclaw, or move the file away"
+        "it has schema version 99, this version knows 6: start the newer openclaw, or move the file away"
     );
     assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
 }

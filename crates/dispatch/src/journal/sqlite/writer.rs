@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::refused::Refused;
 use super::{arrivals, deliveries, messages};
 use crate::journal::{Durability, JournalError, Update};
+use crate::queue::DropRule;
 
 /// What is taken from the mailbox at once: changes in one transaction, and reads behind them.
 const BATCH: usize = 256;
@@ -70,10 +71,27 @@ impl Change for Update {
             Self::Finish(record, replies) => {
                 Ok(messages::finish(db, record)? && deliveries::accept_all(db, replies)?)
             }
+            Self::FinishAll(record, others, replies) => {
+                Ok(messages::finish_all(db, record, others)? && deliveries::accept_all(db, replies)?)
+            }
+            Self::Gather { leader, others, answer_to } => {
+                messages::gather(db, leader, others, answer_to.as_deref())
+            }
+            Self::Cut { run_id, arrivals, dropped, now } => {
+                arrivals::drop_run(db, arrivals, DropRule::Summarized, *now)?;
+                messages::cut(db, run_id, *dropped)
+            }
+            Self::Drop { record, rule, arrivals } => {
+                arrivals::drop_run(db, arrivals, *rule, record.ended_at)?;
+                messages::finish(db, record)
+            }
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
             Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
             Self::Revive { id, now } => deliveries::revive(db, id, *now),
             Self::Discard(id) => deliveries::discard(db, id),
+            Self::Reworded { conversation, message_id, text } => {
+                arrivals::reword(db, conversation, message_id, text)
+            }
             Self::Decided { numbers, fate, now } => arrivals::decide(db, numbers, fate, *now),
         }
     }
@@ -131,7 +149,7 @@ impl<C: Change> Work for Typed<C> {
     fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
         let Self { change, reply, .. } = *self;
         let retry = change.into_retry();
-        if let Some(Update::Finish(record, _)) = &retry {
+        if let Some(record) = retry.as_ref().and_then(Update::ended) {
             refused.add(record.clone());
         }
         let _ = reply.send(Err(error));
@@ -332,7 +350,7 @@ impl Writer {
                 tracing::info!(count = self.retries.len(), "the journal stored what it had refused");
                 self.is_log_stale = false;
                 for update in self.retries.drain(..) {
-                    if let Update::Finish(record, _) = update {
+                    if let Some(record) = update.ended() {
                         self.refused.remove(&record.run_id);
                     }
                 }

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
+use openclaw_protocol::RunId;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::Actor;
 use crate::api::{RunOutcome, RunRecord};
 use crate::beat::BeatChat;
 use crate::events::Emitter;
+use crate::inbox::{Gathering, Row};
 use crate::job::Job;
-use crate::lane::machine::Input;
+use crate::lane::machine::{Batch, Input};
 use crate::lane::running::Running;
 use crate::runner::compaction::{self, AfterRun};
 use crate::runner::{self, Ending, RunControl, Said};
@@ -33,6 +36,26 @@ impl Actor {
         let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
         self.tasks.spawn(working.instrument(span));
         self.running = Some(Running { job, control, events, emitter, begun: false, over: None });
+    }
+
+    /// One run of messages that waited.
+    pub(super) async fn start_all(&mut self, batch: Batch<Job>) {
+        let Batch { leader, items, cut, dropped, answer_as } = batch;
+        let rows = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.row).collect::<Vec<_>>();
+        let leads_cut = leader.cut.is_some();
+        let place = |job: &Job| job.row.payload.facts.place.as_ref().map(|place| place.address.clone());
+        let elsewhere = answer_as.filter(|newest| place(newest) != place(&leader));
+        let answer_to = match &elsewhere {
+            Some(newest) => self.runner.origin_of(&newest.row).await,
+            None => None,
+        };
+        let gathering =
+            Gathering { items: rows(items), cut: rows(cut), dropped, leads_cut, answer_to, is_stored: false };
+        let row = Row { gathering: Some(Arc::new(gathering)), ..Row::clone(&leader.row) };
+        // Of one that was dropped clients have heard the end: its answer has a stream of its own.
+        let events_as = leads_cut.then(|| RunId::new(openclaw_sessions::ids::uuid().to_string()));
+        let leader = Job { row: Arc::new(row), events_as: leader.events_as.clone().or(events_as), ..leader };
+        self.start(leader).await;
     }
 
     pub(super) fn emitter(&self, job: &Job) -> Emitter {
@@ -59,6 +82,8 @@ impl Actor {
             RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => Some(false),
             RunEvent::Assistant { .. }
+            | RunEvent::Thinking(_)
+            | RunEvent::Thought(_)
             | RunEvent::ToolStart { .. }
             | RunEvent::ToolUpdate { .. }
             | RunEvent::ToolResult { .. }
@@ -77,7 +102,7 @@ impl Actor {
         let is_under_way = running.over.is_none();
         if matches!(event, RunEvent::Ended { .. }) {
             // Clients hear of it once it is stored.
-            self.machine.on(Input::Closing);
+            self.machine.on(Instant::now(), Input::Closing);
             return;
         }
         let broadcasts = running.emitter.on(now, event);
@@ -127,6 +152,9 @@ impl Actor {
         for job in running.control.steering.drain_taken() {
             self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
         }
+        for run_id in running.job.row.others() {
+            self.settle(RunRecord { run_id, ..record.clone() });
+        }
         self.settle(record);
         let mut untaken = std::mem::take(&mut self.withdrawn);
         for mut job in running.control.steering.drain_untaken() {
@@ -170,8 +198,8 @@ impl Actor {
 
     /// The run let go for a shutdown; its message is worked on after the next start.
     pub(super) fn interrupted(&mut self) {
-        self.machine.on(Input::Stop);
-        self.machine.on(Input::Ended { untaken: Vec::new() });
+        self.machine.on(Instant::now(), Input::Stop);
+        self.machine.on(Instant::now(), Input::Ended { untaken: Vec::new() });
     }
 
     /// A panic ends its run alone.

@@ -17,20 +17,27 @@ impl Actor {
     /// stopped all the same, for that may be why they have to be, and whoever asked is told.
     pub(super) async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Stopped {
         let active = self.machine.active().cloned();
-        let effects = self.machine.on(Input::Abort { target, only, reason });
-        let ids: Vec<RunId> = effects
+        let effects = self.machine.on(Instant::now(), Input::Abort { target, only, reason });
+        let mut ids: Vec<RunId> = effects
             .iter()
             .filter_map(|effect| match effect {
                 Effect::Cancel(_) => active.clone(),
                 Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
                 Effect::Discard(job, _) => Some(job.row.run_id.clone()),
                 Effect::Start(_)
+                | Effect::StartAll(_)
+                | Effect::Drop(..)
+                | Effect::Cut(_)
                 | Effect::Steer(_)
                 | Effect::Change(_)
                 | Effect::ChangeBeside(_)
                 | Effect::Aside(_) => None,
             })
             .collect();
+        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_))) {
+            // Those that are run together are stopped together, also before the journal has that they are.
+            ids.extend(self.running.iter().flat_map(|running| running.job.row.others()));
+        }
         let stored = match ids.as_slice() {
             [] => Ok(true),
             ids => self.shared.journal.update(Update::Abort(ids.to_vec(), reason)).await,
@@ -71,9 +78,10 @@ impl Actor {
     /// written into the transcript and its row is closed.
     pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
         // Its stream ends with this, not with what steering would have told; unless that was told.
-        let waiting = self.steered.len();
-        self.steered.retain(|steered| steered.row.run_id != job.row.run_id);
-        let is_told = job.events_as.is_some() && self.steered.len() == waiting;
+        let waiting = self.told.len();
+        self.told.retain(|(told, _)| told.row.run_id != job.row.run_id);
+        let was_to_be_told = job.events_as.is_some() || job.cut.is_some();
+        let is_told = was_to_be_told && self.told.len() == waiting;
         let now = self.shared.clock.now_ms();
         let mut emitter = self.emitter(&Job { events_as: None, ..job.clone() });
         let broadcasts = match job.row.payload.facts.wants.command {

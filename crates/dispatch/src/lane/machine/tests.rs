@@ -1,6 +1,8 @@
+use openclaw_channels::Address;
 use proptest::prelude::*;
 
 use super::*;
+use crate::queue::QueueSettings;
 
 /// Those with numbers for names were accepted in that order. `/new` alters the session, `/model` too, beside a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,37 @@ impl Turn for Job {
         self.0.as_str().contains("/model") && !self.is_stopped()
     }
 
+    fn queue(&self) -> Option<QueueSettings> {
+        let is_prompt = self.is_chat() && !self.0.as_str().contains('/') && !self.is_stopped();
+        is_prompt
+            .then(|| QueueSettings::with(QueueMode::Collect))
+            .map(|settings| QueueSettings { cap: 1_000, ..settings })
+    }
+
+    fn place(&self) -> Option<&Address> {
+        None
+    }
+
+    fn message_id(&self) -> Option<&str> {
+        None
+    }
+
+    fn is_alone(&self) -> bool {
+        false
+    }
+
+    fn has_waited(&self) -> bool {
+        false
+    }
+
+    fn cut(&self) -> Option<u64> {
+        None
+    }
+
+    fn set_cut(&mut self, _: u64) {
+        panic!("the queue is never full");
+    }
+
     fn takes_steering(&self) -> bool {
         self.0.as_str() != "BEAT"
     }
@@ -54,28 +87,28 @@ fn stopped(name: &str, reason: AbortReason) -> Job {
 fn busy(streaming: bool) -> Machine<Job> {
     let mut lane = Machine::default();
     assert_eq!(send(&mut lane, "a", QueueMode::Collect), [Effect::Start(job("a"))]);
-    assert_eq!(lane.on(Input::Streaming(streaming)), []);
+    assert_eq!(lane.on(Instant::now(), Input::Streaming(streaming)), []);
     lane
 }
 
 fn send(lane: &mut Machine<Job>, name: &str, mode: QueueMode) -> Vec<Effect<Job>> {
-    lane.on(Input::Message { job: job(name), mode })
+    lane.on(Instant::now(), Input::Message { job: job(name), mode })
 }
 
 fn change(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
-    lane.on(Input::Change { id, beside: false })
+    lane.on(Instant::now(), Input::Change { id, beside: false })
 }
 
 fn beside(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
-    lane.on(Input::Change { id, beside: true })
+    lane.on(Instant::now(), Input::Change { id, beside: true })
 }
 
 fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
-    lane.on(Input::Ended { untaken: Vec::new() })
+    lane.on(Instant::now(), Input::Ended { untaken: Vec::new() })
 }
 
 fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<Effect<Job>> {
-    lane.on(Input::Abort { target, only: Only::Chats, reason: AbortReason::Rpc })
+    lane.on(Instant::now(), Input::Abort { target, only: Only::Chats, reason: AbortReason::Rpc })
 }
 
 #[test]
@@ -133,7 +166,7 @@ fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
     send(&mut lane, "2", QueueMode::Steer);
     send(&mut lane, "3", QueueMode::Followup);
     // One that was taken back comes first in the list.
-    let ended = lane.on(Input::Ended { untaken: vec![job("2"), job("1")] });
+    let ended = lane.on(Instant::now(), Input::Ended { untaken: vec![job("2"), job("1")] });
     assert_eq!(ended, [Effect::Start(job("1"))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
@@ -145,14 +178,14 @@ fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
 fn nothing_is_steered_in_front_of_what_waits() {
     let mut lane = busy(false);
     send(&mut lane, "1", QueueMode::Steer);
-    lane.on(Input::Streaming(true));
+    lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "2", QueueMode::Steer), []);
     assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
-    lane.on(Input::Streaming(true));
+    lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "3", QueueMode::Steer), [], "2 still waits");
     assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
-    lane.on(Input::Streaming(true));
+    lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "4", QueueMode::Steer), [Effect::Steer(job("4"))]);
 }
 
@@ -172,10 +205,10 @@ fn a_change_has_its_place_among_the_messages() {
     assert_eq!(end(&mut lane), [Effect::Change(one)]);
     assert_eq!(lane.active(), None);
     assert_eq!(abort(&mut lane, AbortTarget::All).len(), 1, "only what waits behind it");
-    assert_eq!(lane.on(Input::Changed), [Effect::Start(stopped("2", AbortReason::Rpc))]);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), [Effect::Start(stopped("2", AbortReason::Rpc))]);
     assert_eq!(end(&mut lane), [Effect::Change(two)]);
     assert!(!lane.is_idle());
-    assert_eq!(lane.on(Input::Changed), []);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), []);
     assert!(lane.is_idle());
     assert_eq!(change(&mut lane, one), [Effect::Change(one)], "an idle lane begins at once");
 }
@@ -186,9 +219,9 @@ fn a_steered_message_the_run_did_not_take_comes_before_a_change_behind_it() {
     assert_eq!(send(&mut lane, "1", QueueMode::Steer), [Effect::Steer(job("1"))]);
     assert_eq!(change(&mut lane, ChangeId(2)), []);
     send(&mut lane, "3", QueueMode::Steer);
-    assert_eq!(lane.on(Input::Ended { untaken: vec![job("1")] }), [Effect::Start(job("1"))]);
+    assert_eq!(lane.on(Instant::now(), Input::Ended { untaken: vec![job("1")] }), [Effect::Start(job("1"))]);
     assert_eq!(end(&mut lane), [Effect::Change(ChangeId(2))]);
-    assert_eq!(lane.on(Input::Changed), [Effect::Start(job("3"))]);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), [Effect::Start(job("3"))]);
 }
 
 #[test]
@@ -204,7 +237,7 @@ fn what_alters_nothing_waits_only_for_what_does() {
     assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("4/new"))], "it has yet to begin the conversation");
     let now = [Effect::ChangeBeside(ChangeId(5)), Effect::Aside(job("6/model"))];
-    assert_eq!(lane.on(Input::Streaming(true)), now);
+    assert_eq!(lane.on(Instant::now(), Input::Streaming(true)), now);
     assert_eq!(end(&mut lane), []);
     assert_eq!(send(&mut lane, "7/model", QueueMode::Followup), [Effect::Start(job("7/model"))]);
     assert_eq!(beside(&mut lane, ChangeId(8)), [], "a command in its turn is waited for");
@@ -258,15 +291,13 @@ fn check(order: &[Said], streaming: bool) {
                 Effect::Aside(job) => done.push(job.order()),
                 Effect::Start(job) => {
                     done.push(job.order());
-                    pending.extend(lane.on(Input::Streaming(true)));
+                    pending.extend(lane.on(Instant::now(), Input::Streaming(true)));
                 }
                 Effect::Change(id) => {
                     done.push(id.0);
-                    pending.extend(lane.on(Input::Changed));
+                    pending.extend(lane.on(Instant::now(), Input::Changed));
                 }
-                other @ (Effect::Cancel(_) | Effect::Withdraw(..) | Effect::Discard(..)) => {
-                    panic!("{other:?}")
-                }
+                other => panic!("{other:?}"),
             }
         }
         if lane.is_idle() {
@@ -274,7 +305,7 @@ fn check(order: &[Said], streaming: bool) {
         }
         assert!(!asked_to_end || done.is_empty(), "{order:?}: it stands still at {done:?}");
         asked_to_end = true;
-        pending.extend(lane.on(Input::Ended { untaken: std::mem::take(&mut steered) }));
+        pending.extend(lane.on(Instant::now(), Input::Ended { untaken: std::mem::take(&mut steered) }));
     }
     let at = |n: usize| done.iter().position(|done| *done == n as u64 + 1).unwrap();
     for later in 0..order.len() {
@@ -319,7 +350,7 @@ fn a_person_stops_chats_only() {
     );
     let all = Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Rpc };
     assert_eq!(
-        lane.on(all),
+        lane.on(Instant::now(), all),
         [Effect::Cancel(AbortReason::Rpc), Effect::Discard(stopped("C", AbortReason::Rpc), AbortReason::Rpc)]
     );
 }
@@ -346,7 +377,7 @@ fn a_run_is_stopped_once_and_not_after_it_has_its_result() {
     assert_eq!(abort(&mut lane, AbortTarget::All), [Effect::Cancel(AbortReason::Rpc)]);
     assert_eq!(abort(&mut lane, AbortTarget::All), []);
     let mut lane = busy(true);
-    lane.on(Input::Closing);
+    lane.on(Instant::now(), Input::Closing);
     assert_eq!(abort(&mut lane, AbortTarget::All), []);
     assert_eq!(send(&mut lane, "b", QueueMode::Steer), [], "nor does it take messages");
     assert_eq!(end(&mut lane), [Effect::Start(job("b"))]);
@@ -356,7 +387,7 @@ fn a_run_is_stopped_once_and_not_after_it_has_its_result() {
 fn a_stopped_lane_starts_nothing_and_counts_as_idle_after_its_run() {
     let mut lane = busy(true);
     send(&mut lane, "b", QueueMode::Followup);
-    lane.on(Input::Stop);
+    lane.on(Instant::now(), Input::Stop);
     assert!(!lane.is_idle());
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
@@ -376,7 +407,7 @@ proptest! {
             let effects = match kind {
                 0 | 1 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Followup) }
                 2 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Steer) }
-                3 => lane.on(Input::Streaming(pick % 2 == 0)),
+                3 => lane.on(Instant::now(), Input::Streaming(pick % 2 == 0)),
                 4 if running => {
                     running = false;
                     for job in steered.drain(..) { fates.push(job.0.to_string()); }
@@ -400,7 +431,7 @@ proptest! {
                     }
                     Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
                     Effect::Cancel(_) => prop_assert!(running),
-                    Effect::Change(_) | Effect::ChangeBeside(_) | Effect::Aside(_) => panic!("nobody asked for one"),
+                    other => panic!("{other:?}: nobody asked for one"),
                 }
             }
         }
@@ -427,7 +458,7 @@ proptest! {
 fn nothing_is_steered_into_a_heartbeat() {
     let mut lane = Machine::default();
     assert_eq!(send(&mut lane, "BEAT", QueueMode::Followup), [Effect::Start(job("BEAT"))]);
-    assert_eq!(lane.on(Input::Streaming(true)), []);
+    assert_eq!(lane.on(Instant::now(), Input::Streaming(true)), []);
     assert_eq!(send(&mut lane, "1", QueueMode::Steer), []);
-    assert_eq!(lane.on(Input::Ended { untaken: Vec::new() }), [Effect::Start(job("1"))]);
+    assert_eq!(lane.on(Instant::now(), Input::Ended { untaken: Vec::new() }), [Effect::Start(job("1"))]);
 }

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use openclaw_agent::Toolbox;
 use openclaw_agent::bootstrap::BootstrapFile;
 use openclaw_agent::prompt::{
-    self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
+    self, InlineButtons, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SkillsReport,
+    SystemPromptReport,
 };
 use openclaw_agent::skills::Snapshot;
 use openclaw_agent::user_time::{user_zone, zone_name};
+use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::Candidate;
 use openclaw_models::reference::ModelNames;
 use openclaw_sessions::time::now_ms;
 
 use super::reasoning;
+use crate::request::WEBCHAT;
 use crate::runner::Runner;
 use crate::runner::session::Session;
 use crate::setup::Settings;
@@ -25,8 +28,8 @@ pub(in crate::runner) struct PromptParts<'a> {
     pub(in crate::runner) files: &'a [BootstrapFile],
     pub(in crate::runner) skills: &'a Snapshot,
     pub(in crate::runner) tools: &'a Toolbox,
-    /// The channel its message was said on.
-    pub(in crate::runner) channel: &'a str,
+    /// The conversation of a chat platform that is answered, if it is one.
+    pub(in crate::runner) at: Option<&'a Address>,
 }
 
 impl Runner {
@@ -36,11 +39,14 @@ impl Runner {
         session: &Session,
         settings: &Settings,
         first: &Candidate,
-        PromptParts { files, skills, tools, channel }: PromptParts<'_>,
+        PromptParts { files, skills, tools, at }: PromptParts<'_>,
     ) -> (Arc<str>, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let mode = PromptMode::for_session(&session.key);
+        let channel = at.map_or(WEBCHAT, |at| &at.channel);
+        let message = self.message_setup(&settings.config, at);
+        let current = message.as_ref().and_then(|message| message.current.as_ref());
         let inputs = PromptInputs {
             mode,
             tools,
@@ -51,8 +57,17 @@ impl Runner {
             extra,
             files,
             heartbeat_prompt: heartbeat_prompt(agent, settings),
+            deliverable_channels: message
+                .iter()
+                .flat_map(|message| &message.channels)
+                .map(|id| (*id).to_owned())
+                .collect(),
+            inline_buttons: current.map(|current| match current.has_buttons {
+                true => InlineButtons::Enabled,
+                false => InlineButtons::Available { channel: current.id.clone() },
+            }),
             reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
-            reasoning: reasoning(&session.entry),
+            reasoning: reasoning(None, &session.entry),
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
                 host: self.deps.host.clone(),

@@ -1,0 +1,214 @@
+//! The reaction that tells people that their message was taken (spec `channels.md` §3.8, `messages.md` §2.4). It is put on a message once
+//! that is on disk, beside everything else: nobody waits for it. Where it is to be taken back, that is done when its message is over,
+//! whether it was answered, stopped, silent or failed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use openclaw_channels::access::rules::Addressed;
+use openclaw_channels::{Account, ActionError, Address};
+use openclaw_config::Config;
+use openclaw_protocol::AgentId;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::inbox::{Asked, Row};
+use crate::origin::Origin;
+use crate::runner::Runner;
+
+/// Where nothing else is configured, and where a platform has no such emoji.
+const EYES: &str = "👀";
+/// The action of channels that puts it there.
+const ACTION: &str = "acknowledge";
+/// Reactions under way.
+const MOST: usize = 16;
+
+/// Reactions that are to be taken back, by where and to what they are.
+pub(crate) struct Acks {
+    shown: Mutex<HashMap<(Address, String), oneshot::Sender<()>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Default for Acks {
+    fn default() -> Self {
+        Self { shown: Mutex::default(), permits: Arc::new(Semaphore::new(MOST)) }
+    }
+}
+
+/// The emoji that a message gets; `None` for none. `group` is what is known of a group's message.
+pub(crate) fn emoji(config: &Config, agent: &AgentId, group: Option<&Addressed>) -> Option<String> {
+    let messages = &config.messages;
+    if !is_in_scope(messages.ack_reaction_scope.as_deref(), group) {
+        return None;
+    }
+    let own = || config.agent(agent).identity.emoji;
+    let emoji = messages.ack_reaction.clone().or_else(own).unwrap_or_else(|| EYES.to_owned());
+    Some(emoji.trim().to_owned()).filter(|emoji| !emoji.is_empty())
+}
+
+fn is_in_scope(scope: Option<&str>, group: Option<&Addressed>) -> bool {
+    match (scope.map(str::trim).unwrap_or_default(), group) {
+        ("off" | "none", _) => false,
+        ("all", _) => true,
+        ("direct", group) => group.is_none(),
+        ("group-all", group) => group.is_some(),
+        // `group-mentions`.
+        (_, Some(group)) => group.requires_mention && group.can_detect && group.is_addressed(),
+        (_, None) => false,
+    }
+}
+
+/// A reaction.
+struct Reaction {
+    account: Arc<dyn Account>,
+    to: String,
+    message: String,
+}
+
+impl Reaction {
+    async fn show(&self, emoji: &str) -> Result<(), ActionError> {
+        let params = json!({"to": self.to, "messageId": self.message, "emoji": emoji});
+        self.account.act(ACTION, &params).await.map(drop)
+    }
+
+    /// With eyes where the platform does not have the emoji.
+    async fn show_any(&self, emoji: &str) -> Result<(), ActionError> {
+        match self.show(emoji).await {
+            Err(ActionError::Invalid(why)) if emoji != EYES => {
+                tracing::info!(emoji, why, "messages are acknowledged with eyes instead");
+                self.show(EYES).await
+            }
+            done => done,
+        }
+    }
+
+    async fn take_back(&self) {
+        let params = json!({"to": self.to, "messageId": self.message, "emoji": "", "remove": true});
+        if let Err(error) = self.account.act(ACTION, &params).await {
+            tracing::info!(to = self.to, message = self.message, %error, "an acknowledgement was not taken back");
+        }
+    }
+}
+
+impl Runner {
+    /// A message was accepted: shows that, where it is to be shown.
+    pub(crate) fn acknowledge(self: &Arc<Self>, origin: &Origin) {
+        let (Some(emoji), Some(reaction)) = (origin.ack.clone(), self.reaction(origin)) else { return };
+        let Ok(permit) = Arc::clone(&self.acks.permits).try_acquire_owned() else {
+            tracing::info!(to = reaction.to, "a message is not acknowledged: too many are");
+            return;
+        };
+        let key = (origin.address.clone(), origin.message_id.clone());
+        let over = self.takes_back().then(|| {
+            let (over, is_over) = oneshot::channel();
+            self.acks.shown.lock().insert(key.clone(), over);
+            is_over
+        });
+        let (runner, stopping) = (Arc::clone(self), self.shared.stopping.clone());
+        self.shared.accepting.spawn(async move {
+            let shown = tokio::select! { biased;
+                () = stopping.cancelled() => return,
+                shown = reaction.show_any(&emoji) => shown,
+            };
+            drop(permit);
+            if let Err(error) = shown {
+                tracing::info!(to = reaction.to, %error, "a message was not acknowledged");
+                runner.acks.shown.lock().remove(&key);
+                return;
+            }
+            let Some(over) = over else { return };
+            tokio::select! { biased;
+                // Its message is taken up by the next start, which takes it back.
+                () = stopping.cancelled() => {}
+                Ok(()) = over => reaction.take_back().await,
+                else => {}
+            }
+        });
+    }
+
+    /// A message is over: its reaction is taken back.
+    pub(crate) async fn no_longer_acknowledged<P: Asked>(&self, row: &Row<P>) {
+        if !self.takes_back() {
+            return;
+        }
+        let Some(origin) = self.origin_of(row).await.filter(|origin| origin.ack.is_some()) else { return };
+        let shown = self.acks.shown.lock().remove(&(origin.address.clone(), origin.message_id.clone()));
+        match shown {
+            Some(over) => drop(over.send(())),
+            // An earlier process has put it there.
+            None if row.recovered => {
+                if let Some(reaction) = self.reaction(&origin) {
+                    self.shared.accepting.spawn(async move { reaction.take_back().await });
+                }
+            }
+            // It could not be put there.
+            None => {}
+        }
+    }
+
+    fn takes_back(&self) -> bool {
+        self.settings().config.messages.remove_ack_after_reply
+    }
+
+    fn reaction(&self, origin: &Origin) -> Option<Reaction> {
+        let Address { channel, account, target, .. } = &origin.address;
+        let config = Arc::clone(&self.settings().config);
+        let account = self.deps.platforms.account(&config, channel, account)?;
+        Some(Reaction { account, to: target.clone(), message: origin.message_id.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_says_which_messages_are_acknowledged() {
+        let mentioned = Addressed {
+            requires_mention: true,
+            can_detect: true,
+            was_mentioned: true,
+            ..Addressed::default()
+        };
+        let unmentioned = Addressed { was_mentioned: false, ..mentioned };
+        let open = Addressed { requires_mention: false, ..mentioned };
+        let blind = Addressed { can_detect: false, ..mentioned };
+        let rows = [
+            (None, None, false),
+            (None, Some(mentioned), true),
+            (Some("group-mentions"), Some(mentioned), true),
+            (Some("group-mentions"), Some(unmentioned), false),
+            (Some("group-mentions"), Some(open), false),
+            (Some("group-mentions"), Some(blind), false),
+            (Some("group-all"), Some(open), true),
+            (Some("group-all"), None, false),
+            (Some("direct"), None, true),
+            (Some("direct"), Some(mentioned), false),
+            (Some("all"), None, true),
+            (Some("all"), Some(unmentioned), true),
+            (Some("off"), Some(mentioned), false),
+            (Some("none"), None, false),
+        ];
+        for (scope, group, expect) in rows {
+            assert_eq!(is_in_scope(scope, group.as_ref()), expect, "{scope:?} {group:?}");
+        }
+    }
+
+    #[test]
+    fn the_emoji_is_configured_or_the_agents_or_eyes() {
+        let of = |document: serde_json::Value| {
+            let config: openclaw_config::settings::Config = serde_json::from_value(document).unwrap();
+            emoji(&config.into(), &AgentId::default(), None)
+        };
+        let with = |more: serde_json::Value| {
+            let mut messages = json!({"ackReactionScope": "all"});
+            messages.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"messages": messages, "agents": {"list": [{"id": "main", "identity": {"emoji": "🦊"}}]}})
+        };
+        assert_eq!(of(with(json!({"ackReaction": "👍"}))).as_deref(), Some("👍"));
+        assert_eq!(of(with(json!({"ackReaction": ""}))), None);
+        assert_eq!(of(with(json!({}))).as_deref(), Some("🦊"));
+        assert_eq!(of(json!({"messages": {"ackReactionScope": "all"}})).as_deref(), Some(EYES));
+    }
+}

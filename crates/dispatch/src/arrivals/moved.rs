@@ -1,0 +1,41 @@
+//! Groups that have got another id: what the configuration says of them follows. Who can write it is told by the gateway.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::handle::Dispatch;
+use crate::shared::Shared;
+
+/// A group that has another id now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedGroup {
+    /// Its platform.
+    pub channel: String,
+    /// The account that was told.
+    pub account: String,
+    /// The id it had.
+    pub from: String,
+    /// The id it has.
+    pub to: String,
+}
+
+/// Lets the configuration follow a group.
+pub type FollowGroup = Arc<dyn Fn(MovedGroup) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+impl Dispatch {
+    /// From now on `follow` is asked when a group has got another id. Once, before accounts are started.
+    pub fn follow_groups(&self, follow: FollowGroup) {
+        // Only what starts a gateway comes here.
+        let _ = self.shared().follow_group.set(follow);
+    }
+}
+
+impl Shared {
+    /// A group has another id now.
+    pub(super) async fn group_moved(&self, moved: MovedGroup) {
+        match self.follow_group.get() {
+            Some(follow) => follow(moved).await,
+            None => tracing::warn!(?moved, "name the group in groups by its new id"),
+        }
+    }
+}

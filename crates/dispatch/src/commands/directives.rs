@@ -1,0 +1,282 @@
+//! Directives: commands that may stand among words (spec `messages.md` §4). What is nothing but directives is kept in the session's
+//! row, all of it or nothing; among words they are hints for the run of their message.
+
+use std::pin::Pin;
+
+use openclaw_models::ModelRef;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::store::Edit;
+use serde::{Deserialize, Serialize};
+
+use super::model::{ModelWish, choose};
+use super::table::{self, Does};
+use super::{CommandError, Context, Hints, elevated, exec, model, queue, reasoning, think, verbose};
+
+/// A directive, or a command beside one, as it is stored with its message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wish {
+    /// Name of its row.
+    pub(crate) name: String,
+    /// What follows the name.
+    #[serde(default)]
+    pub(crate) arguments: String,
+}
+
+/// How a directive is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The message is nothing but directives: what follows a name is meant for it, right or wrong.
+    Alone,
+    /// There are words for the agent: a name without anything to do is talk about it, and stays.
+    Among,
+}
+
+/// A directive: how it is found, and what it does.
+#[derive(Clone, Copy)]
+pub(super) struct Directive {
+    /// Cuts it out of a text wherever it stands: the arguments of the first, and what is left. It is given the aliases of models.
+    pub(super) take: fn(&str, Reading, &[&str]) -> Option<(String, String)>,
+    /// What it asks for its message's run.
+    pub(super) hint: fn(&str, &mut Hints),
+    /// What it does alone.
+    pub(super) settle: for<'a> fn(Wished<'a>) -> Settling<'a>,
+    /// Whether it counts in a group only where the agent is spoken to.
+    pub(super) needs_mention: fn(&str) -> bool,
+}
+
+/// The order in which they are cut out, each out of what the one before left.
+const ORDER: [(&str, Directive); 7] = [
+    (think::NAME, think::DIRECTIVE),
+    (verbose::NAME, verbose::DIRECTIVE),
+    (reasoning::NAME, reasoning::DIRECTIVE),
+    (elevated::NAME, elevated::DIRECTIVE),
+    (exec::NAME, exec::DIRECTIVE),
+    (model::NAME, model::DIRECTIVE),
+    (queue::NAME, queue::DIRECTIVE),
+];
+
+/// All directives of a text, and what is left of it.
+pub(super) fn take_all(text: &str, reading: Reading, aliases: &[&str]) -> (Vec<Wish>, String) {
+    let mut rest = text.to_owned();
+    let mut wishes = Vec::new();
+    for (name, directive) in &ORDER {
+        let Some((arguments, left)) = (directive.take)(&rest, reading, aliases) else { continue };
+        wishes.push(Wish { name: (*name).to_owned(), arguments });
+        rest = left;
+    }
+    (wishes, rest)
+}
+
+/// Whether a directive counts where the agent is not spoken to.
+pub(super) fn needs_mention(wish: &Wish) -> bool {
+    find(&wish.name).is_some_and(|directive| (directive.needs_mention)(&wish.arguments))
+}
+
+/// What directives ask for the run of their message.
+pub(super) fn hints(wishes: &[Wish]) -> Hints {
+    let mut hints = Hints::default();
+    for wish in wishes {
+        if let Some(directive) = find(&wish.name) {
+            (directive.hint)(&wish.arguments, &mut hints);
+        }
+    }
+    hints
+}
+
+fn find(name: &str) -> Option<&'static Directive> {
+    ORDER.iter().find(|(of, _)| *of == name).map(|(_, directive)| directive)
+}
+
+/// A directive that is the message, or part of one that is nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct Wished<'a> {
+    pub(super) context: &'a Context<'a>,
+    /// Name of its row.
+    pub(super) name: &'a str,
+    pub(super) argument: &'a str,
+    /// The model that the same message chooses.
+    chosen: Option<&'a ModelRef>,
+}
+
+impl Wished<'_> {
+    /// The model that the session goes on with.
+    pub(super) async fn model(&self) -> ModelRef {
+        match self.chosen {
+            Some(model) => model.clone(),
+            None => self.context.current(&self.context.choices().await).await.0,
+        }
+    }
+}
+
+type Change = Box<dyn FnOnce(&mut SessionEntry) + Send>;
+
+/// What came of a directive.
+pub(super) struct Settled {
+    says: String,
+    /// It can't be done, and so is nothing else of the message.
+    is_refusal: bool,
+    change: Option<Change>,
+    /// What the agent is told with its next message, and what it is about.
+    tells: Option<(String, String)>,
+}
+
+impl Settled {
+    /// It changes nothing.
+    pub(super) fn told(says: String) -> Self {
+        Self { says, is_refusal: false, change: None, tells: None }
+    }
+
+    /// It can't be done.
+    pub(super) fn refused(says: String) -> Self {
+        Self { is_refusal: true, ..Self::told(says) }
+    }
+
+    /// It changes the session's row.
+    pub(super) fn changed(says: String, change: impl FnOnce(&mut SessionEntry) + Send + 'static) -> Self {
+        Self { change: Some(Box::new(change)), ..Self::told(says) }
+    }
+
+    /// With what the agent is told of it.
+    pub(super) fn telling(self, tells: Option<(String, String)>) -> Self {
+        Self { tells, ..self }
+    }
+}
+
+pub(super) type Settling<'a> = Pin<Box<dyn Future<Output = Result<Settled, CommandError>> + Send + 'a>>;
+
+/// Of what comes with a later version: it says so.
+pub(super) fn not_yet<'a>(wished: Wished<'a>) -> Settling<'a> {
+    Box::pin(async move { Ok(Settled::told(table::not_there(wished.name))) })
+}
+
+/// Does what a message of directives asks for, in one change of the session's row, and tells what came of it. Where one can't be
+/// done none is.
+pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, CommandError> {
+    let chosen = chosen_model(context, wishes).await;
+    let mut all = Vec::new();
+    for Wish { name, arguments } in wishes {
+        let settled = match table::does(name) {
+            Some(Does::Directive(directive) | Does::Later(directive)) => {
+                let wished = Wished { context, name, argument: arguments, chosen: chosen.as_ref() };
+                (directive.settle)(wished).await?
+            }
+            Some(Does::Answers(run)) => Settled::told(run(context, arguments).await?),
+            Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => {
+                Settled::told(table::not_there(name))
+            }
+        };
+        all.push(settled);
+    }
+    let asks_to_think = wishes.iter().any(|wish| wish.name == think::NAME);
+    if let Some(model) = chosen.as_ref().filter(|_| !asks_to_think) {
+        all.extend(downgrade(context, model));
+    }
+    if all.iter().any(|settled| settled.is_refusal) {
+        all.retain(|settled| settled.is_refusal);
+        return Ok(joined(&all));
+    }
+    let text = joined(&all);
+    let (changes, tells): (Vec<_>, Vec<_>) = all.into_iter().map(|one| (one.change, one.tells)).unzip();
+    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+    if !changes.is_empty() {
+        let change = Box::new(move |edit: Edit<'_>| {
+            for change in changes {
+                change(edit.entry);
+            }
+            edit.entry.touch(edit.now);
+            Ok(())
+        });
+        context.runner.deps.store.update(context.key, change).await?;
+    }
+    for (text, about) in tells.into_iter().flatten() {
+        context.models.tell(context.key, &text, &about);
+    }
+    Ok(text)
+}
+
+/// The model that a message of directives chooses, if there is such a one.
+async fn chosen_model(context: &Context<'_>, wishes: &[Wish]) -> Option<ModelRef> {
+    let wish = wishes.iter().find(|wish| wish.name == model::NAME)?;
+    let ModelWish::Choose(asked) = ModelWish::of(&wish.arguments) else { return None };
+    let choices = context.choices().await;
+    let chosen = choose(&context.models.all, &choices, context.agent, &asked).await;
+    chosen.ok().map(|chosen| chosen.model)
+}
+
+/// A level that the chosen model does not have becomes the nearest.
+fn downgrade(context: &Context<'_>, model: &ModelRef) -> Option<Settled> {
+    let is_lost = context.entry.thinking_level.as_deref() == Some("xhigh") && !think::has_xhigh(model);
+    let says = format!("Thinking level set to high (xhigh not supported for {model}).");
+    is_lost.then(|| Settled::changed(says, |entry| entry.thinking_level = Some("high".into())))
+}
+
+/// What all say, in one line where each is one.
+fn joined(all: &[Settled]) -> String {
+    let texts: Vec<&str> = all.iter().map(|settled| settled.says.as_str()).collect();
+    let has_lines = texts.iter().any(|text| text.contains('\n'));
+    texts.join(if has_lines { "\n\n" } else { " " })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of `messages.md` §4.
+    #[test]
+    fn directives_are_cut_out() {
+        let rows = [
+            ("please /think:high do", "please do", vec![("think", "high")]),
+            ("/t medium", "", vec![("think", "medium")]),
+            ("/think", "", vec![("think", "")]),
+            ("/think xyz", "", vec![("think", "xyz")]),
+            ("/think max stop", "stop", vec![("think", "max")]),
+            ("/think x-high", "", vec![("think", "x-high")]),
+            ("/think extra high", "", vec![("think", "extra high")]),
+            ("/v offline", "", vec![("verbose", "offline")]),
+            ("/reason on please", "please", vec![("reasoning", "on")]),
+            ("/elev full", "", vec![("elevated", "full")]),
+            ("/elevated ask x", "x", vec![("elevated", "ask")]),
+            ("/exec host=bogus", "", vec![("exec", "host=bogus")]),
+            ("please /exec now", "please now", vec![("exec", "")]),
+            ("/model gpt-5@work:profile hi", "hi", vec![("model", "gpt-5@work:profile")]),
+            ("hey /model: opus please", "hey please", vec![("model", "opus")]),
+            ("say /opus hello", "say hello", vec![("model", "opus")]),
+            (
+                "/queue steer /think high /v full",
+                "",
+                vec![("think", "high"), ("verbose", "full"), ("queue", "steer")],
+            ),
+            ("/think low and /think high", "and", vec![("think", "low")]),
+            ("/THINK HIGH", "", vec![("think", "HIGH")]),
+        ];
+        for (text, left, expect) in rows {
+            let (wishes, rest) = take_all(text, Reading::Alone, &["opus"]);
+            let wishes: Vec<_> =
+                wishes.iter().map(|wish| (wish.name.as_str(), wish.arguments.as_str())).collect();
+            assert_eq!((wishes, rest.as_str()), (expect, left), "{text}");
+        }
+        for text in ["/thinkstuff", "prefix/think high", "think high", "max", "on we go", "/t/high", ""] {
+            assert_eq!(take_all(text, Reading::Alone, &["opus"]), (Vec::new(), text.to_owned()), "{text}");
+        }
+    }
+
+    /// A word that is no level is the agent's.
+    #[test]
+    fn among_words_only_what_can_be_done_is_cut_out() {
+        let rows = [
+            ("/think about it", "/think about it"),
+            ("what does /think do?", "what does /think do?"),
+            ("/think on it", "it"),
+            ("/v offline please", "/v offline please"),
+            ("please /model", "please /model"),
+            ("what is /model status", "what is /model status"),
+            ("/queue default collect", "collect"),
+            ("/queue is full", "/queue is full"),
+            ("/exec run ls", "/exec run ls"),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(take_all(text, Reading::Among, &[]).1, expect, "{text}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `/reasoning`: whether people see what the model thinks.
+
+use super::Hints;
+use super::directives::{Directive, Reading, Settled, Settling, Wished};
+use super::levels::{self, Reasoning};
+use super::table::{Command, Does, Takes};
+
+pub(super) const NAME: &str = "reasoning";
+pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+pub(super) const COMMAND: Command =
+    Command { name: NAME, aliases: &["reason"], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+
+fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+    levels::take(text, &[NAME, "reason"], reading, |word| levels::reasoning(word).is_some())
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    hints.reasoning = levels::reasoning(argument);
+}
+
+fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+    Box::pin(async move {
+        let Some(level) = levels::reasoning(wished.argument) else {
+            return Ok(match wished.argument {
+                "" => {
+                    let level = Reasoning::of_row(wished.context.entry.reasoning_level).as_str();
+                    Settled::told(format!("Current reasoning level: {level}.\nOptions: on, off, stream."))
+                }
+                other => Settled::refused(format!(
+                    "Unrecognized reasoning level \"{other}\". Valid levels: on, off, stream."
+                )),
+            });
+        };
+        let says = match level {
+            Reasoning::Off => "⚙️ Reasoning visibility disabled.",
+            Reasoning::On => "⚙️ Reasoning visibility enabled.",
+            Reasoning::Stream => "⚙️ Reasoning stream enabled (Telegram only).",
+        };
+        Ok(Settled::changed(says.to_owned(), move |entry| entry.reasoning_level = level.in_row()))
+    })
+}

@@ -1,0 +1,118 @@
+//! `/think`: how much the model thinks before it answers.
+
+use openclaw_models::{Ask, AskedThinking, ModelRef, SelectError, ThinkingLevel, thinking};
+
+use super::directives::{Directive, Reading, Settled, Settling, Wished};
+use super::table::{Command, Does, Takes};
+use super::{CommandError, Hints, levels};
+
+pub(super) const NAME: &str = "think";
+const ALIASES: &[&str] = &["thinking", "t"];
+pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+pub(super) const COMMAND: Command =
+    Command { name: NAME, aliases: ALIASES, takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+
+const LEVELS: &str = "off, minimal, low, medium, high";
+/// A provider whose models think or don't.
+const ON_OR_OFF: &str = "zai";
+
+fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+    levels::take(text, &["thinking", "think", "t"], reading, |word| levels::thinking(word).is_some())
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    hints.thinking = levels::thinking(argument);
+}
+
+fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+    Box::pin(async move {
+        let model = wished.model().await;
+        let Some(level) = levels::thinking(wished.argument) else {
+            let options = options(&model);
+            return Ok(match wished.argument {
+                "" => {
+                    let level = current(&wished, &model).await?;
+                    Settled::told(format!("Current thinking level: {level}.\nOptions: {options}."))
+                }
+                other => Settled::refused(format!(
+                    "Unrecognized thinking level \"{other}\". Valid levels: {options}."
+                )),
+            });
+        };
+        if level == ThinkingLevel::XHigh && !has_xhigh(&model) {
+            return Ok(Settled::refused(format!(
+                "Thinking level \"xhigh\" is only supported for {}.",
+                spoken(&thinking::xhigh_models())
+            )));
+        }
+        let says = match level {
+            ThinkingLevel::Off => "Thinking disabled.".to_owned(),
+            level => format!("Thinking level set to {level}."),
+        };
+        // Stored in words: nothing is the default, which may be more than none.
+        Ok(Settled::changed(says, move |entry| entry.thinking_level = Some(level.as_str().into())))
+    })
+}
+
+/// The level of the session's next run.
+async fn current(wished: &Wished<'_>, model: &ModelRef) -> Result<ThinkingLevel, CommandError> {
+    let context = wished.context;
+    let stored = context.entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
+    let reference = model.to_string();
+    let ask = Ask {
+        model: Some(&reference),
+        thinking: stored.map_or(AskedThinking::Default, AskedThinking::Stored),
+        ..Ask::new(&context.agent.id, &context.agent.agent_dir)
+    };
+    match context.models.all.describe(&context.settings.models, &ask).await {
+        Ok(described) => Ok(described.thinking),
+        Err(SelectError::NoXHigh) => Ok(ThinkingLevel::High),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The levels a model has, for people.
+pub(super) fn options(model: &ModelRef) -> String {
+    match model.provider.as_str() {
+        ON_OR_OFF => "off, on".to_owned(),
+        _ if has_xhigh(model) => format!("{LEVELS}, xhigh"),
+        _ => LEVELS.to_owned(),
+    }
+}
+
+/// Whether a model has the highest level.
+pub(super) fn has_xhigh(model: &ModelRef) -> bool {
+    thinking::has_xhigh(model.provider.as_str(), model.model.as_str())
+}
+
+/// `a, b or c`
+fn spoken(list: &str) -> String {
+    list.rsplit_once(", ").map_or_else(|| list.to_owned(), |(most, last)| format!("{most} or {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec `models.md` §5, `messages.md` §4.
+    #[test]
+    fn a_model_has_its_levels() {
+        let rows = [
+            ("zai/glm-4.7", "off, on"),
+            ("openai/gpt-5.2", "off, minimal, low, medium, high, xhigh"),
+            ("openai-codex/gpt-5.1-codex", "off, minimal, low, medium, high, xhigh"),
+            ("github-copilot/gpt-5.2", "off, minimal, low, medium, high, xhigh"),
+            ("fake/fake-1", LEVELS),
+        ];
+        for (model, expect) in rows {
+            let (provider, id) = model.split_once('/').unwrap();
+            let model =
+                ModelRef { provider: openclaw_models::ProviderId::normalize(provider), model: id.to_owned() };
+            assert_eq!(options(&model), expect);
+        }
+        assert_eq!(
+            (spoken("a"), spoken("a, b"), spoken("a, b, c")),
+            ("a".into(), "a or b".into(), "a, b or c".into())
+        );
+    }
+}

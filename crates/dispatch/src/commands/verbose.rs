@@ -1,0 +1,49 @@
+//! `/verbose`: whether people see the tools at work.
+
+use openclaw_sessions::entry::VerboseLevel;
+
+use super::directives::{Directive, Reading, Settled, Settling, Wished};
+use super::table::{Command, Does, Takes};
+use super::{Hints, levels};
+
+pub(super) const NAME: &str = "verbose";
+pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+pub(super) const COMMAND: Command =
+    Command { name: NAME, aliases: &["v"], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+
+fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+    levels::take(text, &[NAME, "v"], reading, |word| levels::verbose(word).is_some())
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    hints.verbose = levels::verbose(argument);
+}
+
+fn settle<'a>(wished: Wished<'a>) -> Settling<'a> {
+    Box::pin(async move {
+        let Some(level) = levels::verbose(wished.argument) else {
+            return Ok(match wished.argument {
+                "" => {
+                    let level = current(&wished);
+                    Settled::told(format!("Current verbose level: {level}.\nOptions: on, full, off."))
+                }
+                other => Settled::refused(format!(
+                    "Unrecognized verbose level \"{other}\". Valid levels: off, on, full."
+                )),
+            });
+        };
+        let says = match level {
+            VerboseLevel::Off => "⚙️ Verbose logging disabled.",
+            VerboseLevel::On => "⚙️ Verbose logging enabled.",
+            VerboseLevel::Full => "⚙️ Verbose logging set to full.",
+        };
+        Ok(Settled::changed(says.to_owned(), move |entry| entry.verbose_level = Some(level)))
+    })
+}
+
+fn current(wished: &Wished<'_>) -> VerboseLevel {
+    let context = wished.context;
+    let configured = context.settings.config.agents.defaults.verbose_default.as_deref();
+    let level = context.entry.verbose_level.or_else(|| configured.and_then(VerboseLevel::parse));
+    level.unwrap_or(VerboseLevel::Off)
+}

@@ -1,0 +1,570 @@
+//! The vectors of spec `queue.md` §3 and §4, and that no message is lost, whatever comes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use openclaw_channels::Address;
+use openclaw_config::settings::QueueDrop;
+use proptest::prelude::*;
+
+use super::*;
+use crate::queue::QueueSettings;
+
+/// What comes to a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Words of a person.
+    Prompt,
+    /// An `agent` request.
+    Agent,
+    /// `/new`.
+    Reset,
+    /// A command that is answered beside a run.
+    Command,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Job {
+    run_id: RunId,
+    order: u64,
+    what: What,
+    settings: QueueSettings,
+    /// Nothing for a client of the gateway.
+    to: Option<Address>,
+    message_id: String,
+    alone: bool,
+    waited: bool,
+    cut: Option<u64>,
+    stopped: bool,
+}
+
+impl Turn for Job {
+    fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+    fn is_chat(&self) -> bool {
+        self.what != What::Agent
+    }
+    fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+    fn stop(&mut self, _: AbortReason) {
+        self.stopped = true;
+    }
+    fn order(&self) -> u64 {
+        self.order
+    }
+    fn alters(&self) -> bool {
+        self.what == What::Reset || self.what == What::Command && !self.stopped
+    }
+    fn is_aside(&self) -> bool {
+        self.what == What::Command && !self.stopped
+    }
+    fn takes_steering(&self) -> bool {
+        true
+    }
+    fn queue(&self) -> Option<QueueSettings> {
+        (self.what == What::Prompt && !self.stopped).then_some(self.settings)
+    }
+    fn place(&self) -> Option<&Address> {
+        self.to.as_ref()
+    }
+    fn message_id(&self) -> Option<&str> {
+        (!self.message_id.is_empty()).then_some(self.message_id.as_str())
+    }
+    fn is_alone(&self) -> bool {
+        self.alone
+    }
+    fn has_waited(&self) -> bool {
+        self.waited
+    }
+    fn cut(&self) -> Option<u64> {
+        self.cut
+    }
+    fn set_cut(&mut self, dropped: u64) {
+        self.cut = Some(dropped);
+    }
+}
+
+const NO_WAIT: QueueSettings =
+    QueueSettings { mode: QueueMode::Collect, debounce_ms: 0, cap: 20, drop: QueueDrop::Summarize };
+
+fn address(channel: &str, target: &str, thread: Option<&str>) -> Address {
+    let own = str::to_owned;
+    Address { channel: own(channel), account: own("default"), target: own(target), thread: thread.map(own) }
+}
+
+/// `channel:target/thread`, or `webchat`.
+fn place(text: &str) -> Option<Address> {
+    let (channel, rest) = text.split_once(':')?;
+    let (target, thread) =
+        rest.split_once('/').map_or((rest, None), |(target, thread)| (target, Some(thread)));
+    Some(address(channel, target, thread))
+}
+
+fn prompt(name: &str, order: u64, to: &str, settings: QueueSettings) -> Job {
+    Job {
+        run_id: RunId::new(name),
+        order,
+        what: What::Prompt,
+        settings,
+        to: place(to),
+        message_id: String::new(),
+        alone: false,
+        waited: false,
+        cut: None,
+        stopped: false,
+    }
+}
+
+/// A lane with a run under way.
+fn busy(now: Instant) -> Machine<Job> {
+    let mut lane = Machine::default();
+    let first = prompt("first", 0, "slack:A", NO_WAIT);
+    assert_eq!(
+        lane.on(now, Input::Message { job: first.clone(), mode: QueueMode::Collect }),
+        [Effect::Start(first)]
+    );
+    lane.on(now, Input::Streaming(true));
+    lane
+}
+
+fn say(lane: &mut Machine<Job>, now: Instant, job: Job) -> Vec<Effect<Job>> {
+    let mode = job.settings.mode;
+    lane.on(now, Input::Message { job, mode })
+}
+
+fn names(jobs: &[Job]) -> String {
+    jobs.iter().map(|job| job.run_id.as_str()).collect::<Vec<_>>().join("+")
+}
+
+/// As the tables write it: `a+b` are asked in one collected run, `!2(a)` tells of two dropped ones, `→c` answers where `c` was said.
+fn shown(effect: &Effect<Job>) -> String {
+    match effect {
+        Effect::Start(job) => job.run_id.to_string(),
+        Effect::StartAll(batch) => {
+            let Batch { leader, items, cut, dropped, answer_as } = batch;
+            let (mut asked, mut cut) = (items.clone(), cut.clone());
+            if leader.cut.is_some() {
+                cut.push(leader.clone())
+            } else {
+                asked.push(leader.clone())
+            }
+            let overflow = if *dropped > 0 { format!("!{dropped}({})", names(&cut)) } else { String::new() };
+            let route = answer_as.as_ref().map(|job| format!("→{}", job.run_id)).unwrap_or_default();
+            format!("[{}]{overflow}{route}", names(&asked))
+        }
+        Effect::Drop(job, rule) => format!("drop {} {}", job.run_id, rule.as_str()),
+        Effect::Cut(job) => format!("cut {}", job.run_id),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What is run, and dropped, of what was said during a run.
+fn drained(said: Vec<Job>) -> (Vec<String>, Vec<String>) {
+    let now = Instant::now();
+    let mut lane = busy(now);
+    let dropped: Vec<String> =
+        said.into_iter().flat_map(|job| say(&mut lane, now, job)).map(|e| shown(&e)).collect();
+    let mut runs = Vec::new();
+    loop {
+        let begun = lane.on(now, Input::Ended { untaken: Vec::new() });
+        if begun.is_empty() {
+            assert!(lane.is_idle(), "something waits: {lane:?}");
+            return (runs, dropped);
+        }
+        runs.extend(begun.iter().map(shown));
+    }
+}
+
+/// Spec `queue.md` §4.1 and §4.2.
+#[test]
+fn what_waited_is_run_as_the_tables_say() {
+    let with = |mode, cap, drop| QueueSettings { mode, cap, drop, ..NO_WAIT };
+    let (collect, followup) = (QueueMode::Collect, QueueMode::Followup);
+    type Row<'a> = (&'a str, QueueSettings, &'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
+    let rows: &[Row<'_>] = &[
+        ("same place", NO_WAIT, &[("one", "slack:A"), ("two", "slack:A")], &["[one+two]"], &[]),
+        ("one alone", NO_WAIT, &[("one", "slack:A")], &["[one]"], &[]),
+        ("two places", NO_WAIT, &[("one", "slack:A"), ("two", "slack:B")], &["one", "two"], &[]),
+        (
+            "once apart, all apart",
+            NO_WAIT,
+            &[("a", "slack:A"), ("b", "slack:B"), ("c", "slack:B")],
+            &["a", "b", "c"],
+            &[],
+        ),
+        (
+            "a client among them",
+            NO_WAIT,
+            &[("a", "slack:A"), ("b", "webchat"), ("c", "slack:A")],
+            &["a", "b", "c"],
+            &[],
+        ),
+        ("clients", NO_WAIT, &[("one", "webchat"), ("two", "webchat")], &["one", "two"], &[]),
+        ("topics", NO_WAIT, &[("one", "telegram:1/1"), ("two", "telegram:1/2")], &["one", "two"], &[]),
+        ("text threads", NO_WAIT, &[("one", "slack:C/1.1"), ("two", "slack:C/2.2")], &["one", "two"], &[]),
+        ("one thread", NO_WAIT, &[("one", "slack:C/1.1"), ("two", "slack:C/1.1")], &["[one+two]"], &[]),
+        (
+            "follow-ups",
+            with(followup, 20, QueueDrop::New),
+            &[("one", "slack:A"), ("two", "slack:A")],
+            &["one", "two"],
+            &[],
+        ),
+        (
+            "newcomers stay out",
+            with(followup, 2, QueueDrop::New),
+            &[("a", "slack:A"), ("b", "slack:A"), ("c", "slack:A")],
+            &["a", "b"],
+            &["drop c queue-cap-new"],
+        ),
+        (
+            "the oldest goes",
+            with(followup, 2, QueueDrop::Old),
+            &[("a", "slack:A"), ("b", "slack:A"), ("c", "slack:A")],
+            &["b", "c"],
+            &["drop a queue-cap-old"],
+        ),
+        (
+            "summary with what is asked",
+            with(collect, 2, QueueDrop::Summarize),
+            &[("a", "slack:A"), ("b", "slack:A"), ("c", "slack:A"), ("d", "slack:A")],
+            &["[c+d]!2(a+b)"],
+            &["cut a", "cut b"],
+        ),
+        (
+            "summary before follow-ups, with as many lines as may wait",
+            with(followup, 1, QueueDrop::Summarize),
+            &[("a", "slack:A"), ("b", "slack:A"), ("c", "slack:A")],
+            &["[]!2(b)→c", "c"],
+            &["cut a", "cut b", "drop a queue-cap-summarized"],
+        ),
+        (
+            "summary behind what is run apart",
+            with(collect, 2, QueueDrop::Summarize),
+            &[("a", "slack:A"), ("b", "slack:A"), ("c", "slack:B")],
+            &["b", "c", "[]!1(a)→c"],
+            &["cut a"],
+        ),
+    ];
+    for (what, settings, said, runs, dropped) in rows {
+        let jobs = (1..).zip(*said).map(|(order, (name, to))| prompt(name, order, to, *settings)).collect();
+        let found = drained(jobs);
+        assert_eq!(found.0, *runs, "{what}");
+        assert_eq!(found.1, *dropped, "{what}");
+    }
+}
+
+#[test]
+fn the_same_message_does_not_wait_twice_in_one_place() {
+    let told = |name: &str, order, id: &str, to: &str| Job {
+        message_id: id.to_owned(),
+        ..prompt(name, order, to, QueueSettings { mode: QueueMode::Followup, ..NO_WAIT })
+    };
+    let said = vec![
+        told("a", 1, "1", "slack:1"),
+        told("b", 2, "1", "slack:1"),
+        told("c", 3, "1", "slack:2"),
+        told("d", 4, "", "slack:1"),
+        told("e", 5, "", "slack:1"),
+    ];
+    let (runs, dropped) = drained(said);
+    assert_eq!(runs, ["a", "c", "d", "e"]);
+    assert_eq!(dropped, ["drop b queue-duplicate"]);
+}
+
+#[test]
+fn it_is_waited_for_quiet_behind_a_run_and_never_in_front_of_one() {
+    let start = Instant::now();
+    let later = |ms| start + Duration::from_millis(ms);
+    let settings = QueueSettings { debounce_ms: 100, ..NO_WAIT };
+    let mut lane = busy(start);
+    say(&mut lane, later(0), prompt("a", 1, "slack:A", settings));
+    assert_eq!(lane.due(), None, "a run is under way");
+    assert_eq!(lane.on(later(10), Input::Ended { untaken: Vec::new() }), []);
+    assert_eq!(lane.due(), Some(later(100)));
+    assert!(!lane.is_idle());
+    say(&mut lane, later(90), prompt("b", 2, "slack:A", settings));
+    assert_eq!(lane.due(), Some(later(190)), "each message extends it");
+    assert_eq!(lane.on(later(150), Input::Quiet), []);
+    let command = Job { what: What::Command, ..prompt("c", 3, "slack:A", settings) };
+    assert_eq!(
+        say(&mut lane, later(160), command.clone()),
+        [Effect::Aside(command)],
+        "a command is answered at once"
+    );
+    let begun = lane.on(later(190), Input::Quiet);
+    assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[a+b]"]);
+    assert_eq!(lane.on(later(200), Input::Ended { untaken: Vec::new() }), []);
+    assert!(lane.is_idle());
+    let alone = prompt("d", 4, "slack:A", settings);
+    assert_eq!(
+        say(&mut lane, later(201), alone.clone()),
+        [Effect::Start(alone)],
+        "an idle session starts at once"
+    );
+}
+
+#[test]
+fn what_is_not_for_the_agent_ends_the_wait_and_is_not_run_with_it() {
+    let now = Instant::now();
+    let settings = QueueSettings { debounce_ms: 60_000, ..NO_WAIT };
+    let mut lane = busy(now);
+    say(&mut lane, now, prompt("a", 1, "slack:A", settings));
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), []);
+    let agent = Job {
+        what: What::Agent,
+        settings: QueueSettings { mode: QueueMode::Followup, ..settings },
+        ..prompt("B", 2, "slack:A", settings)
+    };
+    let begun = say(&mut lane, now, agent.clone());
+    assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[a]"]);
+    say(&mut lane, now, prompt("c", 3, "slack:A", settings));
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [Effect::Start(agent)]);
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [], "c is waited with");
+    let other_model = Job { alone: true, ..prompt("d", 4, "slack:A", NO_WAIT) };
+    let begun = say(&mut lane, now, other_model.clone());
+    assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[c]"], "the newest message says how long");
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [Effect::Start(other_model)]);
+}
+
+#[test]
+fn a_stop_ends_what_waits_for_quiet_and_what_was_dropped() {
+    let now = Instant::now();
+    let settings = QueueSettings { debounce_ms: 60_000, cap: 1, ..NO_WAIT };
+    let mut lane = busy(now);
+    say(&mut lane, now, prompt("a", 1, "slack:A", settings));
+    say(&mut lane, now, prompt("b", 2, "slack:A", settings));
+    lane.on(now, Input::Ended { untaken: Vec::new() });
+    let all = Input::Abort { target: AbortTarget::All, only: Only::Chats, reason: AbortReason::Stop };
+    let discarded: Vec<String> = lane
+        .on(now, all)
+        .into_iter()
+        .map(|effect| match effect {
+            Effect::Discard(job, _) => job.run_id.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(discarded, ["a", "b"]);
+    for name in ["a", "b"] {
+        let closed = lane.on(now, Input::Ended { untaken: Vec::new() });
+        assert_eq!(closed.iter().map(shown).collect::<Vec<_>>(), [name], "its turn only closes it");
+    }
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), []);
+    assert!(lane.is_idle());
+}
+
+#[test]
+fn what_waited_before_a_crash_is_run_together_after_it() {
+    let now = Instant::now();
+    let settings = QueueSettings { debounce_ms: 50, cap: 1, ..NO_WAIT };
+    let found = |name, order| Job { waited: true, ..prompt(name, order, "slack:A", settings) };
+    let mut lane = Machine::default();
+    let cut = Job { cut: Some(3), ..found("a", 1) };
+    for job in [cut, found("b", 2), found("c", 3)] {
+        assert_eq!(
+            lane.on(now, Input::Message { job, mode: QueueMode::Followup }),
+            [],
+            "it was accepted: nothing is dropped"
+        );
+    }
+    let begun = lane.on(now + Duration::from_millis(50), Input::Quiet);
+    assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[b+c]!3(a)"]);
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Say {
+        what: What,
+        mode: u8,
+        drop: u8,
+        cap: u64,
+        to: u8,
+        alone: bool,
+        debounce: u64,
+    },
+    Streaming(bool),
+    Closing,
+    /// The run ends and has taken so many of the steered messages.
+    End(usize),
+    Pass(u64),
+    AbortAll,
+    Abort(u64),
+    Change(bool),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let what = prop_oneof![
+        12 => Just(What::Prompt), 2 => Just(What::Agent), 1 => Just(What::Reset), 2 => Just(What::Command)
+    ];
+    let said = (what, 0..5_u8, 0..3_u8, 1..4_u64, 0..4_u8, prop::bool::weighted(0.1), 0..3_u64);
+    prop_oneof![
+        10 => said.prop_map(|(what, mode, drop, cap, to, alone, debounce)| Event::Say { what, mode, drop, cap, to, alone, debounce }),
+        3 => any::<bool>().prop_map(Event::Streaming),
+        1 => Just(Event::Closing),
+        5 => (0..4_usize).prop_map(Event::End),
+        3 => (1..30_u64).prop_map(Event::Pass),
+        1 => Just(Event::AbortAll),
+        1 => (1..40_u64).prop_map(Event::Abort),
+        1 => any::<bool>().prop_map(Event::Change),
+    ]
+}
+
+/// What has become of messages.
+#[derive(Default)]
+struct World {
+    running: bool,
+    /// In order.
+    steered: Vec<Job>,
+    /// The fate of each, by its order.
+    ended: Vec<u64>,
+    /// What was begun and not only closed, in order.
+    begun: Vec<u64>,
+    cut: BTreeSet<u64>,
+    changes: usize,
+}
+
+impl World {
+    fn begin(&mut self, job: &Job) {
+        // A stopped one is only closed.
+        self.begun.extend((!job.stopped).then_some(job.order));
+        self.ended.push(job.order);
+    }
+
+    fn see(&mut self, effects: Vec<Effect<Job>>) {
+        for effect in effects {
+            match effect {
+                Effect::Start(job) => {
+                    assert!(!std::mem::replace(&mut self.running, true), "one run at a time");
+                    self.begin(&job);
+                }
+                Effect::StartAll(batch) => {
+                    assert!(!std::mem::replace(&mut self.running, true), "one run at a time");
+                    let Batch { leader, items, cut, dropped, .. } = batch;
+                    let told = cut.len() + usize::from(leader.cut.is_some());
+                    assert!(dropped >= told as u64, "{dropped} {told}");
+                    items.iter().for_each(|item| self.begin(item));
+                    match leader.cut {
+                        Some(_) => self.ended.push(leader.order),
+                        None => self.begin(&leader),
+                    }
+                    self.ended.extend(cut.iter().map(|job| job.order));
+                    let together: Vec<_> = items.iter().chain([&leader]).map(|job| job.to.clone()).collect();
+                    assert!(together.windows(2).all(|two| two[0] == two[1]), "one answer in one place");
+                    assert!(items.is_empty() || leader.to.is_some(), "clients are answered each");
+                }
+                Effect::Steer(job) => {
+                    assert!(self.running);
+                    self.steered.push(job);
+                }
+                Effect::Aside(job) => self.ended.push(job.order),
+                Effect::Drop(job, _) => self.ended.push(job.order),
+                Effect::Cut(job) => assert!(self.cut.insert(job.order), "once"),
+                Effect::Withdraw(run_id, _) => {
+                    let at = self.steered.iter().position(|job| job.run_id == run_id).unwrap();
+                    self.ended.push(self.steered.remove(at).order);
+                }
+                Effect::Discard(job, _) => assert!(job.stopped),
+                Effect::Cancel(_) => assert!(self.running),
+                Effect::ChangeBeside(_) => self.changes += 1,
+                Effect::Change(_) => {
+                    assert!(!std::mem::replace(&mut self.running, true), "nothing runs beside it");
+                    self.changes += 1;
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    /// In every mode and whatever else comes: each accepted message is in exactly one run, or closed, or dropped by a rule; what is run is
+    /// run in the order of acceptance; and nothing waits for ever.
+    #[test]
+    fn no_message_is_lost_or_asked_twice(events in prop::collection::vec(event(), 1..80)) {
+        use QueueMode::{Collect, Followup, Interrupt, Steer, SteerBacklog};
+        let mut now = Instant::now();
+        let mut lane = Machine::default();
+        let mut world = World::default();
+        let (mut order, mut said, mut asked_changes) = (0, 0, 0);
+        for event in events {
+            let effects = match event {
+                Event::Say { what, mode, drop, cap, to, alone, debounce } => {
+                    order += 1;
+                    said += 1;
+                    let mode = [Collect, Followup, Steer, SteerBacklog, Interrupt][usize::from(mode)];
+                    let drop = [QueueDrop::Old, QueueDrop::New, QueueDrop::Summarize][usize::from(drop)];
+                    let mode = match what {
+                        What::Prompt => mode,
+                        What::Reset => Interrupt,
+                        What::Agent | What::Command => Followup,
+                    };
+                    let settings = QueueSettings { mode, debounce_ms: debounce * 10, cap, drop };
+                    let to = ["webchat", "slack:A", "slack:B/1", "slack:A"][usize::from(to)];
+                    let job = Job { what, alone, ..prompt(&order.to_string(), order, to, settings) };
+                    lane.on(now, Input::Message { job, mode })
+                }
+                Event::Streaming(streaming) if world.running && lane.active().is_some() => {
+                    lane.on(now, Input::Streaming(streaming))
+                }
+                Event::Closing if lane.active().is_some() => lane.on(now, Input::Closing),
+                Event::End(taken) if world.running => {
+                    world.running = false;
+                    let taken = taken.min(world.steered.len());
+                    let untaken = world.steered.split_off(taken);
+                    let taken: Vec<u64> = world.steered.drain(..).map(|job| job.order).collect();
+                    world.ended.extend(taken);
+                    let input = match lane.active() {
+                        Some(_) => Input::Ended { untaken },
+                        None => Input::Changed,
+                    };
+                    lane.on(now, input)
+                }
+                Event::Pass(ms) => {
+                    now += Duration::from_millis(ms);
+                    lane.on(now, Input::Quiet)
+                }
+                Event::AbortAll => {
+                    lane.on(now, Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Stop })
+                }
+                Event::Abort(n) => {
+                    let target = AbortTarget::Run(RunId::new(n.to_string()));
+                    lane.on(now, Input::Abort { target, only: Only::Any, reason: AbortReason::Rpc })
+                }
+                Event::Change(beside) => {
+                    order += 1;
+                    asked_changes += 1;
+                    lane.on(now, Input::Change { id: ChangeId(order), beside })
+                }
+                Event::Streaming(_) | Event::Closing | Event::End(_) => continue,
+            };
+            world.see(effects);
+        }
+        for _ in 0..10_000 {
+            if lane.is_idle() {
+                break;
+            }
+            now += Duration::from_millis(1_000);
+            let effects = if std::mem::take(&mut world.running) {
+                let untaken = std::mem::take(&mut world.steered);
+                match lane.active() {
+                    Some(_) => lane.on(now, Input::Ended { untaken }),
+                    None => lane.on(now, Input::Changed),
+                }
+            } else {
+                lane.on(now, Input::Quiet)
+            };
+            world.see(effects);
+        }
+        prop_assert!(lane.is_idle(), "something waits for ever: {lane:?}");
+        let mut ended = world.ended.clone();
+        ended.sort_unstable();
+        ended.dedup();
+        prop_assert_eq!(ended.len(), world.ended.len(), "each has one fate");
+        prop_assert_eq!(ended.len(), said, "each has a fate");
+        prop_assert_eq!(world.changes, asked_changes);
+        prop_assert!(world.begun.is_sorted(), "in the order of acceptance: {:?}", world.begun);
+    }
+}

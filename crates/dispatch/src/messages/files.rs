@@ -1,0 +1,397 @@
+//! Files that are sent: taken into the gateway's own storage first, so that what becomes of them afterwards changes no message that waits.
+//! Which ones may be taken depends on who asks.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use openclaw_agent::place::{Place, PlaceError};
+use openclaw_channels::AnswerMedia;
+use openclaw_config::{Config, without_dots};
+use openclaw_models::net::public;
+use openclaw_sessions::ids;
+
+/// Where they are kept, below the state directory.
+const FOLDER: &str = "media/outbound";
+/// Largest file that is taken, in bytes: more than any platform takes.
+const LARGEST: u64 = 100 * 1_000_000;
+/// Bytes that tell what a file is.
+const HEAD: u64 = 4096;
+
+/// Which files of this machine may be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Any: whoever asks has access to this machine.
+    Anywhere,
+    /// Those below one of these directories, links followed. Relative names start at `base`.
+    Below {
+        /// Where relative names start.
+        base: PathBuf,
+        /// The directories.
+        roots: Vec<Root>,
+    },
+}
+
+/// A directory of which files may be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// The directory.
+    dir: PathBuf,
+    /// What lies below it and may not be taken for that alone.
+    except: Option<PathBuf>,
+}
+
+impl Reach {
+    /// Nothing outside a directory.
+    pub(crate) fn within(dir: &Path) -> Self {
+        Self::Below { base: dir.to_owned(), roots: vec![Root { dir: dir.to_owned(), except: None }] }
+    }
+
+    /// What the agent of a workspace may send: its workspace, the gateway's own media, temporary files. The state of the gateway is none
+    /// of these, wherever it lies.
+    pub(crate) fn of_agent(workspace: &Path, state_dir: &Path, temp_dir: &Path) -> Self {
+        let root = |dir: PathBuf| Root { dir, except: None };
+        let roots = vec![
+            root(workspace.to_owned()),
+            root(state_dir.join("media")),
+            Root { dir: temp_dir.to_owned(), except: Some(state_dir.to_owned()) },
+        ];
+        Self::Below { base: workspace.to_owned(), roots }
+    }
+}
+
+/// Takes files for one message.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    home: PathBuf,
+    reach: Reach,
+    allowed_hosts: Vec<String>,
+}
+
+impl Files {
+    pub(crate) fn new(state_dir: &Path, config: &Config, reach: Reach) -> Self {
+        Self {
+            folder: state_dir.join(FOLDER),
+            home: config.environment().home(),
+            reach,
+            allowed_hosts: config.messages.media_allow_hosts.clone(),
+        }
+    }
+
+    /// Takes a file by its name: an address of the web, or a path.
+    ///
+    /// # Errors
+    /// Why it could not be had, for people and models.
+    pub(crate) async fn take(&self, name: &str) -> Result<AnswerMedia, String> {
+        let name = name.trim();
+        if name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:")) {
+            return Err("data: URLs are not supported for media. Use buffer instead.".to_owned());
+        }
+        if is_address(name) {
+            return self.fetch(name).await;
+        }
+        let (files, name) = (self.clone(), name.to_owned());
+        let taking = tokio::task::spawn_blocking(move || files.copy(&name));
+        taking.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Takes what is given as base64, also as a `data:` URL.
+    ///
+    /// # Errors
+    /// Why it can't be, for models.
+    pub(crate) async fn take_buffer(
+        &self,
+        buffer: &str,
+        name: Option<&str>,
+        mime: Option<&str>,
+    ) -> Result<AnswerMedia, String> {
+        let (stated, encoded) =
+            match buffer.trim().strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
+                Some((head, encoded)) => (head.split(';').next().map(str::to_owned), encoded),
+                None => (None, buffer.trim()),
+            };
+        let encoded: String = encoded.chars().filter(|c| !c.is_whitespace()).collect();
+        if encoded.len() as u64 / 4 * 3 > LARGEST {
+            return Err("buffer was not sent: it is larger than 100 MB".to_owned());
+        }
+        let bytes = STANDARD.decode(encoded).map_err(|_| "buffer is not base64".to_owned())?;
+        let stated = mime.map(str::to_owned).or(stated).filter(|mime| !mime.is_empty());
+        let (folder, name) = (self.folder.clone(), name.map(str::to_owned));
+        let keeping = tokio::task::spawn_blocking(move || {
+            let mut kept = Kept::begin(&folder)?;
+            kept.file.write_all(&bytes)?;
+            kept.finish(name.as_deref(), stated.as_deref())
+        });
+        let kept = keeping.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        kept.map_err(|error| format!("buffer was not sent: {error}"))
+    }
+
+    fn copy(&self, name: &str) -> Result<AnswerMedia, String> {
+        let failed = |why: &str| format!("file {name} was not sent: {why}");
+        let (mut file, path) = self.open(name).map_err(|refused| match refused {
+            Refused::Outside => format!("Local media path is not under an allowed directory: {name}"),
+            Refused::Unreadable(why) => failed(&why),
+        })?;
+        let length = file.metadata().map_err(|error| failed(&error.to_string()))?.len();
+        if length > LARGEST {
+            return Err(failed("it is larger than 100 MB"));
+        }
+        let copied = Kept::begin(&self.folder).and_then(|mut kept| {
+            io::copy(&mut file, &mut kept.file)?;
+            kept.finish(path.file_name().and_then(|name| name.to_str()), None)
+        });
+        copied.map_err(|error| failed(&error.to_string()))
+    }
+
+    /// The file of a name. What was checked is what is opened.
+    fn open(&self, name: &str) -> Result<(File, PathBuf), Refused> {
+        let path = self.absolute(name);
+        let Reach::Below { roots, .. } = &self.reach else {
+            return Ok((Place::anywhere(&path)?.open()?, path));
+        };
+        let real = path.canonicalize().map_err(|error| match error.kind() {
+            // Whether there is such a file is told of allowed directories alone.
+            _ if !roots.iter().any(|root| path.starts_with(&root.dir)) => Refused::Outside,
+            _ => Refused::Unreadable(error.to_string()),
+        })?;
+        for root in roots {
+            let Ok(dir) = root.dir.canonicalize() else { continue };
+            let except = root.except.as_ref().and_then(|except| except.canonicalize().ok());
+            let Ok(inside) = real.strip_prefix(&dir) else { continue };
+            if except.is_some_and(|except| real.starts_with(except)) {
+                continue;
+            }
+            return Ok((Place::beneath(&dir, inside, name)?.open()?, real.clone()));
+        }
+        Err(Refused::Outside)
+    }
+
+    fn absolute(&self, name: &str) -> PathBuf {
+        let name = name.strip_prefix("file://").unwrap_or(name);
+        let expanded = match name.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None => PathBuf::from(name),
+        };
+        match &self.reach {
+            Reach::Below { base, .. } => without_dots(&base.join(expanded)),
+            Reach::Anywhere => without_dots(&expanded),
+        }
+    }
+
+    async fn fetch(&self, address: &str) -> Result<AnswerMedia, String> {
+        // What may be a credential in an address is not shown.
+        let shown = address.split(['?', '#']).next().unwrap_or_default();
+        let failed = |why: String| format!("file {shown} was not sent: {why}");
+        let document = public::get(address, LARGEST, &self.allowed_hosts).await;
+        let mut document = document.map_err(|error| failed(error.to_string()))?;
+        let begun = Kept::begin(&self.folder).map_err(|error| failed(error.to_string()))?;
+        let Kept { file, path } = begun;
+        let mut writer = tokio::fs::File::from_std(file);
+        loop {
+            match document.chunk().await {
+                Ok(Some(bytes)) => {
+                    let written = tokio::io::AsyncWriteExt::write_all(&mut writer, &bytes).await;
+                    written.map_err(|error| failed(error.to_string()))?;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    // Nobody is to find half of it.
+                    let _ = tokio::fs::remove_file(&path).await;
+                    return Err(failed(error.to_string()));
+                }
+            }
+        }
+        let flushed = tokio::io::AsyncWriteExt::flush(&mut writer).await;
+        flushed.map_err(|error| failed(error.to_string()))?;
+        let file = writer.into_std().await;
+        let last =
+            document.url.path_segments().and_then(|mut segments| segments.next_back().map(str::to_owned));
+        let name = document.name.clone().or(last).filter(|name| !name.is_empty());
+        let kept = Kept { file, path };
+        kept.finish(name.as_deref(), document.content_type.as_deref())
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// Why a file is not opened.
+enum Refused {
+    Outside,
+    Unreadable(String),
+}
+
+impl From<PlaceError> for Refused {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => Self::Outside,
+            PlaceError::NotAFile(_) => Self::Unreadable("it is no file".to_owned()),
+            PlaceError::Io(error) => Self::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// A file of our own that is being written.
+struct Kept {
+    file: File,
+    path: PathBuf,
+}
+
+impl Kept {
+    fn begin(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(ids::uuid().to_string());
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        Ok(Self { file, path })
+    }
+
+    /// Under the end that its name, or its type, has: some platforms look at that.
+    fn finish(self, name: Option<&str>, stated: Option<&str>) -> io::Result<AnswerMedia> {
+        let Self { file, path } = self;
+        let size = file.metadata()?.len();
+        drop(file);
+        let mut head = Vec::new();
+        File::open(&path)?.take(HEAD).read_to_end(&mut head)?;
+        let found = infer::get(&head);
+        let stated = stated.map(|stated| stated.split(';').next().unwrap_or_default().trim().to_owned());
+        let mime = found.map(|kind| kind.mime_type().to_owned()).or(stated);
+        let mime =
+            mime.filter(|mime| !mime.is_empty()).unwrap_or_else(|| "application/octet-stream".to_owned());
+        let name = name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        let own_end = name.as_deref().map(Path::new).and_then(|name| name.extension()?.to_str());
+        let end = own_end.or_else(|| found.map(|kind| kind.extension()));
+        let end = end.filter(|end| end.len() <= 16 && end.chars().all(|c| c.is_ascii_alphanumeric()));
+        let end = end.map(str::to_owned);
+        let kept = match &end {
+            Some(end) => path.with_extension(end),
+            None => path.clone(),
+        };
+        if kept != path {
+            fs::rename(&path, &kept)?;
+        }
+        let name = name.unwrap_or_else(|| match end {
+            Some(end) => format!("file.{end}"),
+            None => "file".to_owned(),
+        });
+        Ok(AnswerMedia { path: kept, mime, name, size })
+    }
+}
+
+fn is_address(name: &str) -> bool {
+    let starts =
+        |scheme: &str| name.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    starts("http://") || starts("https://")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    struct Bench {
+        dir: tempfile::TempDir,
+        files: Files,
+    }
+
+    impl Bench {
+        /// A state directory in the directory for temporary files, with a workspace in it.
+        fn new(reach: impl FnOnce(&Path) -> Reach) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let make = |path: &str, content: &str| {
+                let path = dir.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, content).unwrap();
+            };
+            make("state/workspace/a.txt", "in the workspace");
+            make("state/media/inbound/b.txt", "in the media");
+            make("state/credentials/token.json", "secret");
+            make("c.txt", "temporary");
+            symlink(dir.path().join("state/credentials/token.json"), dir.path().join("state/workspace/link"))
+                .unwrap();
+            symlink(dir.path().join("c.txt"), dir.path().join("state/workspace/good")).unwrap();
+            let env = Environment::new([("HOME".to_owned(), "/nonexistent".to_owned())], dir.path());
+            let config = Config::from_json5("{}", &env).unwrap();
+            let files = Files::new(&dir.path().join("state"), &config, reach(dir.path()));
+            Self { dir, files }
+        }
+
+        async fn says(&self, name: &str) -> String {
+            let name = name.replace("DIR", &self.dir.path().display().to_string());
+            match self.files.take(&name).await {
+                Ok(media) => fs::read_to_string(media.path).unwrap(),
+                Err(why) => why.replace(&self.dir.path().display().to_string(), "DIR"),
+            }
+        }
+    }
+
+    fn of_agent(dir: &Path) -> Reach {
+        Reach::of_agent(&dir.join("state/workspace"), &dir.join("state"), dir)
+    }
+
+    #[tokio::test]
+    async fn an_agent_sends_what_is_its_own() {
+        let bench = Bench::new(of_agent);
+        let outside = "Local media path is not under an allowed directory: ";
+        let rows = [
+            ("a.txt", "in the workspace".to_owned()),
+            ("./a.txt", "in the workspace".to_owned()),
+            ("file://DIR/state/workspace/a.txt", "in the workspace".to_owned()),
+            ("DIR/state/media/inbound/b.txt", "in the media".to_owned()),
+            ("DIR/c.txt", "temporary".to_owned()),
+            ("good", "temporary".to_owned()),
+            ("../credentials/token.json", format!("{outside}../credentials/token.json")),
+            ("DIR/state/credentials/token.json", format!("{outside}DIR/state/credentials/token.json")),
+            ("link", format!("{outside}link")),
+            ("/etc/passwd", format!("{outside}/etc/passwd")),
+            ("/no/such/file", format!("{outside}/no/such/file")),
+            ("~/x", format!("{outside}~/x")),
+            ("none.txt", "file none.txt was not sent: No such file or directory (os error 2)".to_owned()),
+            (".", "file . was not sent: it is no file".to_owned()),
+            (
+                "data:image/png;base64,AA",
+                "data: URLs are not supported for media. Use buffer instead.".to_owned(),
+            ),
+            (
+                "http://127.0.0.1/a?key=1",
+                "file http://127.0.0.1/a was not sent: Blocked: private/internal IP address".to_owned(),
+            ),
+        ];
+        for (name, expect) in rows {
+            let said = bench.says(name).await;
+            if name == "." {
+                assert!(said.starts_with("file . was not sent") || said.contains("not under"), "{said}");
+                continue;
+            }
+            assert_eq!(said, expect, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_confined_agent_sends_nothing_else() {
+        let bench = Bench::new(|dir| Reach::within(&dir.join("state/workspace")));
+        assert_eq!(bench.says("a.txt").await, "in the workspace");
+        for name in ["good", "DIR/c.txt", "DIR/state/media/inbound/b.txt"] {
+            assert!(bench.says(name).await.starts_with("Local media path is not under"), "{name}");
+        }
+        let anywhere = Bench::new(|_| Reach::Anywhere);
+        assert_eq!(anywhere.says("DIR/state/credentials/token.json").await, "secret");
+    }
+
+    #[tokio::test]
+    async fn a_buffer_is_a_file() {
+        let bench = Bench::new(of_agent);
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+        let taken = bench.files.take_buffer(png, None, None).await.unwrap();
+        assert_eq!((taken.mime.as_str(), taken.name.as_str()), ("image/png", "file.png"));
+        assert!(taken.path.extension().is_some_and(|end| end == "png"));
+        let url = "data:text/csv;base64,YSxiCg==";
+        let taken = bench.files.take_buffer(url, Some("t.csv"), None).await.unwrap();
+        assert_eq!((taken.mime.as_str(), taken.name.as_str(), taken.size), ("text/csv", "t.csv", 4));
+        let wrong = bench.files.take_buffer("%%%", None, None).await;
+        assert_eq!(wrong, Err("buffer is not base64".to_owned()));
+    }
+}

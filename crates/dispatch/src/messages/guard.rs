@@ -1,0 +1,133 @@
+//! Whether a run that answers one conversation may do something in another (spec `channels.md` §6.2). Pure.
+
+use openclaw_channels::Address;
+use openclaw_config::settings::{Marker, ToolsMessage};
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The tool of a run.
+    Run,
+    /// A client of the gateway.
+    Operator,
+}
+
+/// What stands around words that come from another conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Mark {
+    prefix: String,
+    suffix: String,
+}
+
+impl Mark {
+    /// The words with it.
+    pub(super) fn around(&self, text: &str) -> String {
+        if text.trim().is_empty() { text.to_owned() } else { format!("{}{text}{}", self.prefix, self.suffix) }
+    }
+}
+
+/// Whether an action may be done at an address by whoever is bound to another, and what its words are marked with.
+pub(super) fn check(
+    action: &str,
+    to: &Address,
+    bound: &Address,
+    settings: &ToolsMessage,
+    by: By,
+) -> Result<Mark, String> {
+    let allowed = settings.allow_cross_context_send;
+    if to.channel != bound.channel {
+        if !allowed && !settings.cross_context.allow_across_providers {
+            return Err(format!(
+                "Cross-context messaging denied: action={action} target provider \"{}\" while bound to \"{}\".",
+                to.channel, bound.channel
+            ));
+        }
+    } else if to.target == bound.target {
+        return Ok(Mark::default());
+    } else if !allowed && !settings.cross_context.allow_within_provider {
+        return Err(format!(
+            "Cross-context messaging denied: action={action} target=\"{}\" while bound to \"{}\" (channel={}).",
+            to.target, bound.target, bound.channel
+        ));
+    }
+    // The reader of an agent's message knows the agent; whoever sends by hand tells where from.
+    Ok(match by {
+        By::Run => Mark::default(),
+        By::Operator => marked(&settings.cross_context.marker, &bound.channel),
+    })
+}
+
+fn marked(marker: &Marker, from: &str) -> Mark {
+    let fill = |text: &str| text.replace("{channel}", from);
+    match marker.enabled {
+        true => Mark { prefix: fill(&marker.prefix), suffix: fill(&marker.suffix) },
+        false => Mark::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn address(channel: &str, target: &str) -> Address {
+        Address {
+            channel: channel.to_owned(),
+            account: "default".to_owned(),
+            target: target.to_owned(),
+            thread: None,
+        }
+    }
+
+    /// Every row of the table.
+    #[test]
+    fn a_run_stays_in_its_conversation_as_far_as_the_settings_say() {
+        let (across, within) = (
+            "Cross-context messaging denied: action=send target provider \"slack\" while bound to \"telegram\".",
+            "Cross-context messaging denied: action=send target=\"C9\" while bound to \"C1\" (channel=slack).",
+        );
+        let (telegram, slack, other) =
+            (address("telegram", "1"), address("slack", "C1"), address("slack", "C9"));
+        let rows: [(&Address, &Address, Value, Result<(), &str>); 8] = [
+            (&slack, &telegram, json!({}), Err(across)),
+            (&slack, &telegram, json!({"crossContext": {"allowAcrossProviders": true}}), Ok(())),
+            (&other, &slack, json!({}), Ok(())),
+            (&other, &slack, json!({"crossContext": {"allowWithinProvider": false}}), Err(within)),
+            (&slack, &slack, json!({"crossContext": {"allowWithinProvider": false}}), Ok(())),
+            (&slack, &telegram, json!({"allowCrossContextSend": true}), Ok(())),
+            (
+                &other,
+                &slack,
+                json!({"allowCrossContextSend": true, "crossContext": {"allowWithinProvider": false}}),
+                Ok(()),
+            ),
+            (&slack, &telegram, json!({"crossContext": {"allowWithinProvider": false}}), Err(across)),
+        ];
+        for (to, bound, settings, expect) in rows {
+            let read: ToolsMessage = serde_json::from_value(settings.clone()).unwrap();
+            let found = check("send", to, bound, &read, By::Run);
+            assert_eq!(found, expect.map(|()| Mark::default()).map_err(str::to_owned), "{settings}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_sends_by_hand_from_elsewhere_says_so() {
+        let (bound, other) = (address("telegram", "1"), address("telegram", "2"));
+        let rows = [
+            (json!({}), "[from telegram] hi"),
+            (json!({"crossContext": {"marker": {"enabled": false}}}), "hi"),
+            (
+                json!({"crossContext": {"marker": {"prefix": "<{channel}> ", "suffix": " ."}}}),
+                "<telegram> hi .",
+            ),
+        ];
+        for (settings, expect) in rows {
+            let read: ToolsMessage = serde_json::from_value(settings).unwrap();
+            let mark = check("send", &other, &bound, &read, By::Operator).unwrap();
+            assert_eq!((mark.around("hi").as_str(), mark.around(" ").as_str()), (expect, " "));
+            let own = check("send", &bound, &bound, &read, By::Operator).unwrap();
+            assert_eq!(own.around("hi"), "hi");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! One action, from its arguments to its result.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_agent::host::{FileReach, MessageCall};
+use openclaw_channels::{ActionError, Address};
+use openclaw_config::Config;
+use openclaw_sessions::SessionKey;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::MessageError;
+use super::actions::{self, Action, Aim, BROADCAST};
+use super::arguments::Arguments;
+use super::broadcast::broadcast;
+use super::files::{Files, Reach};
+use super::guard::{self, By, Mark};
+use super::place::{Finder, Place, Wish};
+use super::send;
+use super::turn::{Bound, MessageTurn};
+use crate::runner::Runner;
+
+/// What a client of the gateway asks for.
+#[derive(Debug, Clone)]
+pub struct MessageRequest {
+    /// The action.
+    pub action: String,
+    /// Its arguments, as the `message` tool takes them.
+    pub args: Value,
+    /// The session it is done for: the conversation of its route is the one that is left.
+    pub session_key: Option<SessionKey>,
+    /// Makes a repetition the same request.
+    pub idempotency_key: String,
+    /// Whether nothing is done.
+    pub dry_run: bool,
+}
+
+/// Does what a run's call of the tool asks for.
+pub(crate) async fn perform_for_run(
+    runner: &Runner,
+    turn: &MessageTurn,
+    call: MessageCall<'_>,
+) -> Result<Value, MessageError> {
+    let args = Arguments(call.args);
+    let name = args.word("action").ok_or_else(|| MessageError::Invalid("action required".to_owned()))?;
+    let config = Arc::clone(&runner.settings().config);
+    let acting = Acting {
+        id: turn.delivery_id(call.call_id, call.args),
+        bound: turn.bound.clone(),
+        by: By::Run,
+        turn: Some(turn),
+        session_key: Some(turn.session_key.clone()),
+        files: Files::new(&runner.deps.state_dir, &config, reach(runner, &config, call.files)),
+        cancel: Some(call.cancel),
+        needs_target: turn.needs_target,
+        is_dry_run: args.flag("dryRun"),
+        config,
+        runner,
+    };
+    acting.perform(&name, args).await
+}
+
+/// Does what a client asks for.
+pub(crate) async fn perform_for_operator(
+    runner: &Runner,
+    request: &MessageRequest,
+) -> Result<Value, MessageError> {
+    let config = Arc::clone(&runner.settings().config);
+    let bound = match &request.session_key {
+        Some(key) => runner.route_of(key).await.map(|address| Bound { address, message_id: None }),
+        None => None,
+    };
+    let acting = Acting {
+        id: format!("action:{}", request.idempotency_key),
+        bound,
+        by: By::Operator,
+        turn: None,
+        session_key: request.session_key.clone(),
+        files: Files::new(&runner.deps.state_dir, &config, Reach::Anywhere),
+        cancel: None,
+        needs_target: false,
+        is_dry_run: request.dry_run,
+        config,
+        runner,
+    };
+    acting.perform(&request.action, Arguments(&request.args)).await
+}
+
+fn reach(runner: &Runner, config: &Config, files: FileReach<'_>) -> Reach {
+    let temp_dir: &Path = config.environment().temp_dir();
+    match files {
+        FileReach::Confined(root) => Reach::within(root),
+        FileReach::Host { workspace } => Reach::of_agent(workspace, &runner.deps.state_dir, temp_dir),
+    }
+}
+
+/// An action under way.
+pub(super) struct Acting<'a> {
+    pub(super) runner: &'a Runner,
+    pub(super) config: Arc<Config>,
+    /// The conversation of whoever asks.
+    pub(super) bound: Option<Bound>,
+    by: By,
+    pub(super) turn: Option<&'a MessageTurn>,
+    pub(super) session_key: Option<SessionKey>,
+    /// What it sends is known by.
+    pub(super) id: String,
+    pub(super) files: Files,
+    cancel: Option<&'a CancellationToken>,
+    needs_target: bool,
+    pub(super) is_dry_run: bool,
+}
+
+impl Acting<'_> {
+    async fn perform(&self, name: &str, args: Arguments<'_>) -> Result<Value, MessageError> {
+        let action =
+            actions::find(name).ok_or_else(|| MessageError::Invalid(format!("Unknown action: {name}")))?;
+        if self.needs_target && action.says && !has_target(args) {
+            let text = "Explicit message target required for this run. Provide target/targets (and channel when needed).";
+            return Err(MessageError::Invalid(text.to_owned()));
+        }
+        if action.name == BROADCAST {
+            return broadcast(self, args).await;
+        }
+        let (place, mark) = self.place(action, args)?;
+        self.permit(action, &place)?;
+        match action.name {
+            "send" | "sendAttachment" | "reply" | "thread-reply" => {
+                send::letter(self, &place, &mark, args).await
+            }
+            "poll" => send::poll(self, &place, args).await,
+            "sticker" => send::sticker(self, &place, args).await,
+            _ if self.is_dry_run => Ok(send::dry(&place, json!({"action": action.name}))),
+            "thread-create" => self.create_thread(action, &place, &mark, args).await,
+            _ => self.act(action, &place, args).await,
+        }
+    }
+
+    /// One message of a broadcast.
+    pub(super) async fn send_one(&self, args: &Value) -> Result<Value, MessageError> {
+        self.perform("send", Arguments(args)).await
+    }
+
+    /// The same for one of several.
+    pub(super) fn one_of_many(&self, id: String) -> Acting<'_> {
+        Acting {
+            runner: self.runner,
+            config: Arc::clone(&self.config),
+            bound: self.bound.clone(),
+            by: self.by,
+            turn: self.turn,
+            session_key: self.session_key.clone(),
+            id,
+            files: self.files.clone(),
+            cancel: self.cancel,
+            needs_target: self.needs_target,
+            is_dry_run: self.is_dry_run,
+        }
+    }
+
+    pub(super) fn finder(&self) -> Finder<'_> {
+        Finder {
+            platforms: &self.runner.deps.platforms,
+            config: &self.config,
+            bound: self.bound.as_ref().map(|bound| &bound.address),
+        }
+    }
+
+    /// Where it is done, if it may be done there.
+    fn place(&self, action: &Action, args: Arguments<'_>) -> Result<(Place, Mark), MessageError> {
+        let target = target(action, args)?;
+        let wish = Wish {
+            channel: args.word("channel"),
+            account: args.word("accountId"),
+            thread: args.word("threadId"),
+            target,
+        };
+        let finder = self.finder();
+        if action.aim == Aim::Nothing {
+            let channel = finder.channel(wish.channel.as_deref())?;
+            let (account_id, account, is_at_work) = finder.account(&channel, wish.account.as_deref())?;
+            let address = Address {
+                channel: channel.info().id.to_owned(),
+                account: account_id,
+                target: String::new(),
+                thread: None,
+            };
+            return Ok((Place { channel, account, address, is_at_work }, Mark::default()));
+        }
+        if wish.target.is_none() {
+            let channel = finder.channel(wish.channel.as_deref())?;
+            let is_here = self.bound.as_ref().is_some_and(|bound| bound.address.channel == channel.info().id);
+            // Where nobody is bound to anything, a platform that can't be reached is told of first.
+            if !is_here {
+                return Err(MessageError::Invalid(format!("Action {} requires a target.", action.name)));
+            }
+        }
+        let place = finder.find(&wish)?;
+        let Some(bound) = &self.bound else { return Ok((place, Mark::default())) };
+        let settings = &self.config.tools.message;
+        let mark = guard::check(action.name, &place.address, &bound.address, settings, self.by);
+        Ok((place, mark.map_err(MessageError::Invalid)?))
+    }
+
+    /// Whether agents may do it there. Who has the gateway's own protocol may send whatever agents may.
+    fn permit(&self, action: &Action, place: &Place) -> Result<(), MessageError> {
+        let by_hand = self.by == By::Operator && matches!(action.name, "send" | "poll" | "thread-reply");
+        if by_hand {
+            return Ok(());
+        }
+        place.account.permits(action.name).map_err(|error| refused(error, place))
+    }
+
+    /// Asks the platform.
+    async fn act(&self, action: &Action, place: &Place, args: Arguments<'_>) -> Result<Value, MessageError> {
+        let params = self.params(action, place, args);
+        let done = tokio::select! { biased;
+            () = self.is_cancelled() => return Err(MessageError::Stopped),
+            done = place.account.act(action.name, &params) => done,
+        };
+        done.map_err(|error| refused(error, place))
+    }
+
+    /// The arguments as a platform takes them: the target in one place, the thread beside it.
+    fn params(&self, action: &Action, place: &Place, args: Arguments<'_>) -> Value {
+        let mut params: Map<String, Value> = args.0.as_object().cloned().unwrap_or_default();
+        for key in ["action", "channel", "accountId", "target", "targets", "channelId", "dryRun", "to"] {
+            params.remove(key);
+        }
+        if action.aim != Aim::Nothing {
+            params.insert("to".to_owned(), json!(place.address.target));
+        }
+        if let Some(thread) = &place.address.thread {
+            params.insert("threadId".to_owned(), json!(thread));
+        }
+        let bound = self.bound.as_ref().filter(|bound| {
+            bound.address.channel == place.address.channel && bound.address.target == place.address.target
+        });
+        // A reaction without a message is one to what was just said.
+        if action.name == "react"
+            && args.word("messageId").is_none()
+            && let Some(id) = bound.and_then(|bound| bound.message_id.as_ref())
+        {
+            params.insert("messageId".to_owned(), json!(id));
+        }
+        Value::Object(params)
+    }
+
+    /// Makes a thread, and says the first words in it.
+    async fn create_thread(
+        &self,
+        action: &Action,
+        place: &Place,
+        mark: &Mark,
+        args: Arguments<'_>,
+    ) -> Result<Value, MessageError> {
+        let mut made = self.act(action, place, args).await?;
+        let thread = made.get("threadId").and_then(Value::as_str).map(str::to_owned);
+        if args.text("message").is_none() || thread.is_none() {
+            return Ok(made);
+        }
+        let mut inside = place.clone();
+        inside.address.thread = thread;
+        let said = send::letter(self, &inside, mark, args).await;
+        if let Some(fields) = made.as_object_mut() {
+            match said {
+                Ok(said) => fields.insert("message".to_owned(), said),
+                Err(MessageError::Stopped) => return Err(MessageError::Stopped),
+                Err(error) => fields.insert("messageError".to_owned(), json!(error.to_string())),
+            };
+        }
+        Ok(made)
+    }
+
+    pub(super) async fn is_cancelled(&self) {
+        match self.cancel {
+            Some(cancel) => cancel.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn refused(error: ActionError, place: &Place) -> MessageError {
+    match error {
+        ActionError::Unsupported(action) => MessageError::Invalid(format!(
+            "Message action {action} not supported for channel {}.",
+            place.channel.info().id
+        )),
+        ActionError::Invalid(text) => MessageError::Invalid(text),
+        ActionError::Failed(error) => MessageError::Failed(error.to_string()),
+    }
+}
+
+fn has_target(args: Arguments<'_>) -> bool {
+    args.first(&["target", "to", "channelId"]).is_some() || !args.list("targets").is_empty()
+}
+
+/// The target as it is written, under the names that models and older clients know it by.
+fn target(action: &Action, args: Arguments<'_>) -> Result<Option<String>, MessageError> {
+    let invalid = |text: String| Err(MessageError::Invalid(text));
+    let named = args.word("target");
+    let legacy = args.first(&["to", "channelId"]);
+    if action.aim == Aim::Nothing {
+        return match named {
+            Some(_) => invalid(format!("Action {} does not accept a target.", action.name)),
+            None => Ok(None),
+        };
+    }
+    if named.is_some() && legacy.is_some() && named != legacy {
+        return invalid("Use `target` instead of `to`/`channelId`.".to_owned());
+    }
+    let targets = args.list("targets");
+    match (named.or(legacy), targets.as_slice()) {
+        (Some(target), _) => Ok(Some(target)),
+        (None, []) => Ok(None),
+        (None, [only]) => Ok(Some(only.clone())),
+        (None, _) => invalid("Use action=broadcast for several targets.".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

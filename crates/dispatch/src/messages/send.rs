@@ -1,0 +1,338 @@
+//! What makes a message of its own: text, files, polls, stickers. It is stored in the outbox, part by part, and then waited for: whoever
+//! asked is told what the platform made of it, or that it waits.
+
+use std::time::Duration;
+
+use openclaw_agent::text::directive;
+use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::{ReplyPayload, ReplyTo};
+use openclaw_channels::{Answer, Content, Part};
+use openclaw_protocol::SessionKey;
+use serde_json::{Map, Value, json};
+
+use super::MessageError;
+use super::arguments::Arguments;
+use super::guard::Mark;
+use super::perform::Acting;
+use super::place::Place;
+use crate::handle::DeliverError;
+use crate::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
+use crate::reply::settings::{ReplySettings, Surface};
+use crate::reply::threading::ReplyFilter;
+
+/// How long a platform may take before whoever asked is told that the message waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What became of the parts of one message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Posted {
+    /// The platform's ids of what was made of it.
+    pub(super) message_ids: Vec<String>,
+    /// Why parts were given up.
+    pub(super) failures: Vec<String>,
+    /// Parts that wait, and why if that is known.
+    pub(super) waiting: Vec<Option<String>>,
+    /// Parts that a hook kept back.
+    pub(super) withheld: usize,
+}
+
+/// Sends text and files.
+pub(super) async fn letter(
+    acting: &Acting<'_>,
+    place: &Place,
+    mark: &Mark,
+    args: Arguments<'_>,
+) -> Result<Value, MessageError> {
+    let written = args.text("message").or_else(|| args.text("caption")).unwrap_or_default();
+    let parsed = directive::parse(written);
+    let mut names: Vec<String> =
+        ["media", "mediaUrl", "path", "filePath"].iter().filter_map(|key| args.word(key)).collect();
+    names.extend(args.list("mediaUrls"));
+    names.extend(parsed.media.iter().cloned());
+    names.dedup();
+    let buffer = args.text("buffer");
+    let has_files = !names.is_empty() || buffer.is_some();
+    let is_silenced = is_silent(&parsed.text);
+    let text = if is_silenced { String::new() } else { mark.around(&parsed.text) };
+    if text.trim().is_empty() && !has_files {
+        if is_silenced {
+            let note = "The text says that nothing is to be said: nothing was sent.";
+            return Ok(json!({"ok": true, "suppressed": true, "note": note}));
+        }
+        return Err(MessageError::Invalid("message required: give message, media, or both".to_owned()));
+    }
+    let buttons = args.buttons()?;
+    if !buttons.is_empty() {
+        let permitted = place.account.permits_buttons(&place.address);
+        permitted.map_err(|error| MessageError::Invalid(error.to_string()))?;
+    }
+    if acting.is_dry_run {
+        return Ok(dry(place, json!({"mediaUrl": names.first(), "mediaUrls": several(&names)})));
+    }
+    let mut media = Vec::new();
+    for name in &names {
+        media.push(acting.files.take(name).await.map_err(MessageError::Invalid)?);
+    }
+    if let Some(buffer) = buffer {
+        let mime = args.first(&["contentType", "mimeType"]);
+        let taken = acting.files.take_buffer(buffer, args.word("filename").as_deref(), mime.as_deref()).await;
+        media.push(taken.map_err(MessageError::Invalid)?);
+    }
+    let answer = Answer {
+        text: text.clone(),
+        media,
+        reply_to: reply_to(acting, place, args, parsed.reply_to),
+        quote: args.text("quoteText").map(str::to_owned),
+        silent: args.flag("silent"),
+        buttons,
+        as_voice: args.flag("asVoice") || parsed.voice,
+    };
+    let files = answer.media.len();
+    let mut parts = place.account.parts(&answer);
+    if args.flag("gifPlayback") {
+        parts.iter_mut().for_each(Part::play_as_gif);
+    }
+    too_large(&parts, files)?;
+    let posted = acting.post(place, parts).await?;
+    if let Some(turn) = acting.turn
+        && posted.failures.is_empty()
+    {
+        turn.sent(&text, &place.address);
+    }
+    told(
+        place,
+        &posted,
+        args.flag("bestEffort"),
+        json!({"mediaUrl": names.first(), "mediaUrls": several(&names)}),
+    )
+}
+
+/// Asks a question with answers to choose from.
+pub(super) async fn poll(
+    acting: &Acting<'_>,
+    place: &Place,
+    args: Arguments<'_>,
+) -> Result<Value, MessageError> {
+    let info = place.channel.info();
+    let most = place.channel.capabilities().poll_options;
+    let most = most.ok_or_else(|| MessageError::Invalid(format!("unsupported poll channel: {}", info.id)))?;
+    let required = |what: &str| MessageError::Invalid(format!("{what} required"));
+    let question = args.word("pollQuestion").ok_or_else(|| required("pollQuestion"))?;
+    let options = args.list("pollOption");
+    if options.len() < 2 {
+        return Err(MessageError::Invalid("pollOption requires at least two values".to_owned()));
+    }
+    if options.len() > most {
+        return Err(MessageError::Invalid(format!("{} takes at most {most} options", info.label)));
+    }
+    let multiple = args.flag("pollMulti");
+    let hours = args.count("pollDurationHours");
+    let selections = if multiple { options.len() } else { 1 };
+    let asked = json!({"question": question, "options": options, "maxSelections": selections, "durationHours": hours});
+    if acting.is_dry_run {
+        return Ok(dry(place, asked));
+    }
+    let part = Part {
+        content: Content::Poll { question, options, multiple, hours },
+        silent: args.flag("silent"),
+        ..Part::text("")
+    };
+    let posted = acting.post(place, vec![part]).await?;
+    told(place, &posted, false, asked)
+}
+
+/// Sends a sticker.
+pub(super) async fn sticker(
+    acting: &Acting<'_>,
+    place: &Place,
+    args: Arguments<'_>,
+) -> Result<Value, MessageError> {
+    let id = args.word("fileId").or_else(|| args.list("stickerId").into_iter().next());
+    let id = id.ok_or_else(|| {
+        MessageError::Invalid("stickerId (or fileId) required; sticker-search finds one".to_owned())
+    })?;
+    if acting.is_dry_run {
+        return Ok(dry(place, json!({"stickerId": id})));
+    }
+    let part = Part {
+        content: Content::Sticker { id },
+        reply_to: args.word("replyTo"),
+        silent: args.flag("silent"),
+        ..Part::text("")
+    };
+    let posted = acting.post(place, vec![part]).await?;
+    told(place, &posted, false, json!({}))
+}
+
+impl Acting<'_> {
+    /// Stores the parts, and waits for the platform. One that was stored before, by the same call, is not sent again.
+    pub(super) async fn post(&self, place: &Place, parts: Vec<Part>) -> Result<Posted, MessageError> {
+        let mut posted = Posted::default();
+        let mut ids = Vec::new();
+        for (at, part) in parts.into_iter().enumerate() {
+            let id = format!("{}.{}", self.id, at + 1);
+            match self.store(place, &id, part, self.session_key.clone()).await? {
+                Enqueued::New | Enqueued::Known(_) => ids.push(id),
+                Enqueued::Withheld => posted.withheld += 1,
+            }
+        }
+        let outbox = &self.runner.shared.outbox;
+        // Nobody knows when an account that is not at work will be.
+        let patience = if place.is_at_work { PATIENCE } else { Duration::ZERO };
+        let deadline = tokio::time::Instant::now() + patience;
+        for id in ids {
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            let outcome = tokio::select! { biased;
+                () = self.is_cancelled() => return Err(MessageError::Stopped),
+                outcome = outbox.outcome(&id, left) => outcome,
+            };
+            let status = outcome.map_err(|error| MessageError::Failed(error.to_string()))?;
+            posted.note(status);
+        }
+        Ok(posted)
+    }
+
+    async fn store(
+        &self,
+        place: &Place,
+        id: &str,
+        part: Part,
+        session_key: Option<SessionKey>,
+    ) -> Result<Enqueued, MessageError> {
+        let address = place.address.clone();
+        let delivery = Delivery { id: id.to_owned(), address, session_key, part, expires_at: None };
+        self.runner.deliver(delivery).await.map_err(|error| match error {
+            DeliverError::Session(error) => MessageError::Invalid(error.to_string()),
+            DeliverError::Outbox(error) => MessageError::Failed(error.to_string()),
+        })
+    }
+}
+
+impl Posted {
+    fn note(&mut self, status: Option<DeliveryStatus>) {
+        let Some(status) = status else {
+            return self.failures.push("it is not in the outbox any more".to_owned());
+        };
+        match status.state {
+            DeliveryState::Sent => {
+                self.message_ids
+                    .extend(status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default());
+            }
+            DeliveryState::Failed => {
+                self.failures.push(status.error.unwrap_or_else(|| "the platform refused it".to_owned()));
+            }
+            DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
+                self.waiting.push(status.error);
+            }
+        }
+    }
+}
+
+/// The message that is quoted: the one that is named, or one that a tag in the text asks for, as far as the mode lets the turn quote.
+fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option<ReplyTo>) -> Option<String> {
+    let bound = acting.bound.as_ref().filter(|bound| {
+        bound.address.channel == place.address.channel && bound.address.target == place.address.target
+    });
+    let quoted = acting.turn.map(|turn| turn.quoted.clone()).filter(|_| bound.is_some()).unwrap_or_default();
+    if let Some(id) = args.word("replyTo") {
+        quoted.set();
+        return Some(id);
+    }
+    let surface = Surface {
+        channel: &place.address.channel,
+        account: Some(&place.address.account),
+        chat: crate::reply::settings::ChatKind::default(),
+    };
+    let mode =
+        ReplySettings::of(&acting.config, openclaw_config::settings::HumanDelay::default(), surface).reply_to;
+    let payload = ReplyPayload { reply_to: tag, ..ReplyPayload::default() };
+    let current = bound.and_then(|bound| bound.message_id.as_deref());
+    ReplyFilter::sharing(mode, false, quoted).apply(payload, current).reply_to.and_then(ReplyTo::into_id)
+}
+
+/// A file that is too large for the platform is an error: a model that hears of success would tell its reader so.
+fn too_large(parts: &[Part], files: usize) -> Result<(), MessageError> {
+    let sent = parts.iter().filter(|part| matches!(part.content, Content::Media { .. })).count();
+    if sent >= files {
+        return Ok(());
+    }
+    let words: Vec<&str> =
+        parts.iter().filter_map(Part::words).filter(|words| words.contains("was not sent")).collect();
+    Err(MessageError::Invalid(match words.as_slice() {
+        [] => "the platform can't take the file".to_owned(),
+        words => words.join("\n"),
+    }))
+}
+
+fn several(names: &[String]) -> Option<&[String]> {
+    (names.len() > 1).then_some(names)
+}
+
+/// What every result says.
+fn frame(place: &Place) -> Map<String, Value> {
+    let address = &place.address;
+    let fields = [
+        ("channel", json!(address.channel)),
+        ("accountId", json!(address.account)),
+        ("to", json!(address.target)),
+        ("threadId", json!(address.thread)),
+        ("via", json!("direct")),
+    ];
+    fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn with(mut fields: Map<String, Value>, more: Value) -> Value {
+    if let Value::Object(more) = more {
+        fields.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    Value::Object(fields)
+}
+
+/// What would be done.
+pub(super) fn dry(place: &Place, more: Value) -> Value {
+    let mut fields = frame(place);
+    fields.insert("dryRun".to_owned(), json!(true));
+    with(fields, more)
+}
+
+/// What was done.
+fn told(place: &Place, posted: &Posted, best_effort: bool, more: Value) -> Result<Value, MessageError> {
+    let count = posted.failures.len() + posted.message_ids.len().max(posted.waiting.len());
+    let why = posted.failures.join("; ");
+    if !posted.failures.is_empty() && !(best_effort && !posted.message_ids.is_empty()) {
+        let what = match posted.message_ids.len() + posted.waiting.len() {
+            0 => why,
+            sent => format!("{} of {count} parts were not sent, {sent} were: {why}", posted.failures.len()),
+        };
+        return Err(MessageError::Failed(what));
+    }
+    if posted.withheld > 0 && posted.message_ids.is_empty() && posted.waiting.is_empty() {
+        return Err(MessageError::Failed("a hook keeps the message back".to_owned()));
+    }
+    let mut fields = frame(place);
+    fields.insert("ok".to_owned(), json!(true));
+    let several = (posted.message_ids.len() > 1).then_some(&posted.message_ids);
+    let mut result = json!({"chatId": place.address.target});
+    if let Some(fields) = result.as_object_mut() {
+        fields.extend(posted.message_ids.last().map(|id| ("messageId".to_owned(), json!(id))));
+        fields.extend(several.map(|ids| ("messageIds".to_owned(), json!(ids))));
+    }
+    fields.insert("result".to_owned(), result);
+    if let Some(reason) = posted.waiting.first() {
+        let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        fields.insert("status".to_owned(), json!("queued"));
+        let note = format!(
+            "It is stored and waits for {}{reason}. It is sent by itself as soon as that works: do not send it again.",
+            place.channel.info().label
+        );
+        fields.insert("note".to_owned(), json!(note));
+    }
+    if !why.is_empty() {
+        fields.insert("errors".to_owned(), json!(posted.failures));
+    }
+    Ok(with(fields, more))
+}

@@ -1,0 +1,80 @@
+//! What an agent reads of messages that waited together, and of those a full queue has dropped (spec `queue.md` §4). The texts are
+//! exact: agents and people know them.
+
+/// What stands before messages that are run together.
+const TITLE: &str = "[Queued messages while agent was busy]";
+/// Characters of the line that is left of a dropped message.
+const LINE: usize = 160;
+
+/// Messages that are run together, in order, with what is told of dropped ones.
+pub(crate) fn collected(overflow: Option<&str>, prompts: &[String]) -> String {
+    let mut blocks = vec![TITLE.to_owned()];
+    blocks.extend(overflow.map(str::to_owned));
+    let numbered = (1..).zip(prompts);
+    blocks.extend(
+        numbered.map(|(number, prompt)| format!("---\nQueued #{number}\n{prompt}").trim().to_owned()),
+    );
+    blocks.join("\n\n")
+}
+
+/// What is told of so many dropped messages, of which these lines are left.
+pub(crate) fn overflow(dropped: u64, lines: &[String]) -> String {
+    let plural = if dropped == 1 { "" } else { "s" };
+    let mut told = format!("[Queue overflow] Dropped {dropped} message{plural} due to cap.");
+    if !lines.is_empty() {
+        told.push_str("\nSummary:");
+        for line in lines {
+            told.push_str("\n- ");
+            told.push_str(line);
+        }
+    }
+    told
+}
+
+/// The line that is left of a message: its words with single spaces, cut where it is long.
+pub(crate) fn line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() <= LINE {
+        return words;
+    }
+    let cut: String = words.chars().take(LINE - 1).collect();
+    format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(of: &[&str]) -> Vec<String> {
+        of.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    /// Spec `queue.md` §4.2.
+    #[test]
+    fn the_texts_are_exact() {
+        assert_eq!(
+            collected(None, &strings(&["one", "two"])),
+            "[Queued messages while agent was busy]\n\n---\nQueued #1\none\n\n---\nQueued #2\ntwo"
+        );
+        let told = overflow(2, &strings(&["first line", "b"]));
+        assert_eq!(told, "[Queue overflow] Dropped 2 messages due to cap.\nSummary:\n- first line\n- b");
+        assert_eq!(
+            collected(Some(&told), &strings(&["c", "d"])),
+            "[Queued messages while agent was busy]\n\n[Queue overflow] Dropped 2 messages due to cap.\nSummary:\n\
+             - first line\n- b\n\n---\nQueued #1\nc\n\n---\nQueued #2\nd"
+        );
+        assert_eq!(overflow(1, &[]), "[Queue overflow] Dropped 1 message due to cap.");
+    }
+
+    /// Spec `queue.md` §4.1.
+    #[test]
+    fn a_line_is_at_most_160_characters() {
+        assert_eq!(line("  a\n\tb  "), "a b");
+        for text in ["x".repeat(200), "é".repeat(200)] {
+            let line = line(&text);
+            assert!(line.chars().count() == 160 && line.ends_with('…'), "{line}");
+        }
+        assert_eq!(line(&"x".repeat(160)).chars().count(), 160);
+        assert!(!line(&"x".repeat(160)).ends_with('…'));
+    }
+}

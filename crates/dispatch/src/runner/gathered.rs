@@ -1,0 +1,75 @@
+//! One run of several messages that waited (spec `queue.md` §4.2). Which they are is decided durably before anything of the run is
+//! written; all end with the one that leads (`docs/durability.md`).
+
+use std::time::Duration;
+
+use openclaw_agent::user_time::user_zone;
+
+use super::{Ending, RunControl, Runner, stopped_early, wording};
+use crate::inbox::{Gathering, Queued, Row};
+use crate::journal::{JournalError, Update};
+use crate::queue::prompt;
+
+/// Pause before the disk is asked again.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Makes the inbox say which messages are run together, unless it does. Waits for a disk that refuses.
+pub(super) async fn decide(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Result<(), Ending> {
+    let Some(gathering) = row.gathering.as_ref().filter(|it| !it.is_stored && it.is_more_than_one()) else {
+        return Ok(());
+    };
+    loop {
+        let leader = row.run_id.clone();
+        let gather = Update::Gather { leader, others: row.others(), answer_to: gathering.answer_to.clone() };
+        match runner.shared.journal.update(gather).await {
+            Ok(_) => return Ok(()),
+            Err(JournalError::Closed) => return Err(Ending::Interrupted),
+            Err(error) => {
+                tracing::warn!(run_id = %row.run_id, %error, "messages that waited can't be run together yet");
+            }
+        }
+        tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => return Err(Ending::Interrupted),
+            () = control.cancel.cancelled() => return Err(stopped_early(runner, row, control).await),
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
+
+impl Runner {
+    /// The message that leads, with what is run together with it.
+    pub(super) async fn gathered(&self, mut row: Row, gathering: &Gathering) -> Result<Row, JournalError> {
+        let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
+        let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        for item in &gathering.items {
+            let mut item = self.load_alone(item).await?;
+            prompts.push(wording::queued(&item, zone.clone()));
+            images.append(&mut item.payload.images);
+        }
+        for cut in &gathering.cut {
+            lines.push(prompt::line(&self.load_alone(cut).await?.payload.text));
+        }
+        let leading = match gathering.leads_cut {
+            true => {
+                lines.push(prompt::line(&row.payload.text));
+                row.payload.images.clear();
+                None
+            }
+            false => Some(wording::queued(&row, zone)),
+        };
+        let overflow = (gathering.dropped > 0).then(|| prompt::overflow(gathering.dropped, &lines));
+        row.payload.gathered = match (leading, overflow) {
+            (None, overflow) => overflow,
+            (Some(leading), overflow) => {
+                prompts.push(leading);
+                Some(prompt::collected(overflow.as_deref(), &prompts))
+            }
+        };
+        images.append(&mut row.payload.images);
+        row.payload.images = images;
+        if let Some(origin) = &gathering.answer_to {
+            row.payload.origin = Some(origin.clone());
+        }
+        Ok(row)
+    }
+}

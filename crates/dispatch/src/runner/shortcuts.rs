@@ -1,0 +1,134 @@
+//! Commands that stand among words for the agent, answered at once (spec `messages.md` §4): before their message's own run, and beside
+//! whatever else runs. On a chat platform the answer is a delivery of its own, whose id keeps it from being sent twice; at a client it is
+//! an event, and an entry of the transcript under an id of its own.
+
+use std::sync::Arc;
+
+use openclaw_agent::ReplyPayload;
+use openclaw_protocol::message::Message;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::transcript::EntryId;
+use openclaw_sessions::transcript::inject::injected;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::replies::Reply;
+use super::{NotBegun, Runner};
+use crate::commands::{self, Context};
+use crate::events::injected as injected_event;
+use crate::inbox::{Queued, Row};
+use crate::lane::{Change, ChangeKind, Command, Supervisor};
+use crate::origin::Origin;
+use crate::reply::prefix::PrefixContext;
+use crate::reply::threading::Quoted;
+
+/// Begins to answer the shortcuts of a message once what is given back is dropped: the message is acknowledged. `gate` opens when they
+/// are answered, and the message's run may begin.
+pub(crate) fn begin(
+    runner: &Arc<Runner>,
+    lanes: &Arc<Supervisor>,
+    row: &Arc<Row<Queued>>,
+    gate: DropGuard,
+) -> DropGuard {
+    let acknowledged = CancellationToken::new();
+    let is_acknowledged = acknowledged.clone().drop_guard();
+    let (runner, lanes, row) = (Arc::clone(runner), Arc::clone(lanes), Arc::clone(row));
+    let shared = Arc::clone(&runner.shared);
+    shared.accepting.spawn(async move {
+        // Opens however this ends.
+        let _gate = gate;
+        let answering = async {
+            acknowledged.cancelled().await;
+            answer(&runner, &lanes, &row).await;
+        };
+        tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => {}
+            () = answering => {}
+        }
+    });
+    is_acknowledged
+}
+
+async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>) {
+    let row = match runner.load(row).await {
+        Ok(row) => row,
+        Err(error) => {
+            tracing::warn!(run_id = %row.run_id, %error, "a command among words was not answered");
+            return;
+        }
+    };
+    let Some(hints) = row.payload.to_gateway().hints() else { return };
+    for (at, name) in hints.shortcuts.iter().enumerate() {
+        match runner.shortcut(&row, name).await {
+            Ok(text) => match row.payload.origin.as_deref() {
+                Some(origin) => runner.send_aside(&row, origin, at + 1, text).await,
+                None => runner.tell_aside(lanes, &row, at + 1, &text).await,
+            },
+            Err(NotBegun { message, .. }) => {
+                tracing::warn!(run_id = %row.run_id, name, %message, "a command among words was not answered");
+            }
+        }
+    }
+}
+
+impl Runner {
+    /// What a command says.
+    async fn shortcut(&self, row: &Row, name: &str) -> Result<String, NotBegun> {
+        let settings = self.settings();
+        let key = &row.session_key;
+        let asked = row.payload.agent_id.clone();
+        let agent = asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let agent = settings.config.agent(&agent);
+        let entry = self.entry_or_none(key).await;
+        let entry = entry.map_or_else(SessionEntry::default, |entry| SessionEntry::clone(&entry));
+        let origin = row.payload.origin.as_deref();
+        let context = Context { origin, ..self.context(&settings, key, &agent, &entry, &self.shared.kill) };
+        Ok(commands::run(&context, name, "").await?)
+    }
+
+    async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, text: String) {
+        let context =
+            PrefixContext { identity: self.identity_of(&row.session_key), ..PrefixContext::default() };
+        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
+        let Some(payload) = reply.worded(ReplyPayload { text, ..ReplyPayload::default() }) else { return };
+        let id = format!("{}:i{number}", row.run_id);
+        for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
+            let delivery = reply.delivery(format!("{id}.{}", at + 1), part).delivery;
+            if let Err(error) = self.shared.outbox.accept(delivery).await {
+                tracing::error!(delivery = id, %error, "the answer to a command among words was not taken");
+            }
+        }
+    }
+
+    /// Clients hear it at once; it is written where the run under way, or the message's own, leaves room for it.
+    async fn tell_aside(self: &Arc<Self>, lanes: &Arc<Supervisor>, row: &Row, number: usize, text: &str) {
+        let said = injected(text, None, row.accepted_at);
+        let id = entry_id(row, number);
+        let event = injected_event(&row.session_key, id.as_str(), &said);
+        self.shared.hub.publish(event).await;
+        let (runner, lanes, row) = (Arc::clone(self), Arc::clone(lanes), row.clone());
+        self.shared.accepting.spawn(async move {
+            tokio::select! { biased;
+                () = runner.shared.kill.cancelled() => {}
+                () = keep_aside(&runner, &lanes, &row, &said, id) => {}
+            }
+        });
+    }
+}
+
+async fn keep_aside(runner: &Runner, lanes: &Arc<Supervisor>, row: &Row, said: &Message, id: EntryId) {
+    let (give, floor) = oneshot::channel();
+    lanes.send(&row.session_key, Command::Change(Change { kind: ChangeKind::Words, floor: give })).await;
+    let Ok(Ok(mut floor)) = floor.await else { return };
+    if let Err(error) = runner.put_aside(row, said, id, floor.run.take()).await {
+        tracing::warn!(run_id = %row.run_id, %error, "the answer to a command among words is not in the history");
+    }
+}
+
+/// The same whenever it is asked for.
+fn entry_id(row: &Row, number: usize) -> EntryId {
+    let digest = Sha256::digest(format!("{}:{number}", row.fresh_id));
+    let first = digest.iter().take(4).fold(0_u32, |id, byte| (id << 8) | u32::from(*byte));
+    EntryId::new(format!("{first:08x}"))
+}

@@ -1,0 +1,118 @@
+//! Where the answer of an `agent` request goes that is to be delivered, and what became of it (spec `channels.md` §5.6).
+
+use std::time::Duration;
+
+use openclaw_channels::{Address, registry};
+use openclaw_dispatch::messages::{RouteWish, Routed, route};
+use openclaw_dispatch::outbox::DeliveryState;
+use openclaw_protocol::params::agent::{AgentParams, Delivered};
+use openclaw_protocol::{ErrorShape, RunId};
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::delivery::of_entry;
+use openclaw_sessions::key::normalize_account_id;
+
+use super::keys::given;
+use crate::request::{Failure, RequestContext};
+
+/// How long the platform may take before whoever asked is told that the answer waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// OpenClaw's words.
+const NOT_TO_WEBCHAT: &str = "Delivering to WebChat is not supported via `openclaw agent`; use WhatsApp/Telegram or run with --deliver=false.";
+
+/// What is planned for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// It is told to whoever asked, and to nobody else.
+    Told,
+    /// It is sent there.
+    Sent(Address),
+    /// It was to be sent, and can't be: the run is made all the same, and this is told with its answer.
+    Impossible(String),
+}
+
+/// Plans. What is named and wrong is refused; what is only missing from the session's route keeps nobody from an answer.
+pub(super) fn plan(
+    ctx: &RequestContext,
+    params: &AgentParams,
+    entry: Option<&SessionEntry>,
+) -> Result<Plan, Failure> {
+    if params.deliver != Some(true) {
+        return Ok(Plan::Told);
+    }
+    let asked = given(params.reply_channel.as_deref()).or(given(params.channel.as_deref()));
+    let named = asked.filter(|name| !name.eq_ignore_ascii_case("last")).and_then(registry::by_name);
+    if named.is_some_and(|info| !info.deliverable) {
+        return Ok(Plan::Impossible(NOT_TO_WEBCHAT.to_owned()));
+    }
+    let to = given(params.reply_to.as_deref()).or(given(params.to.as_deref()));
+    let config = ctx.gateway.config();
+    let platforms = &ctx.gateway.platforms;
+    let usable = |id: &&'static str| {
+        let default = platforms.default_account(&config, id);
+        default.is_some_and(|account| platforms.account(&config, id, &account).is_some())
+    };
+    let configured: Vec<&'static str> =
+        platforms.channels().iter().map(|channel| channel.info().id).filter(usable).collect();
+    let fallback = match configured.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let last = entry.and_then(of_entry);
+    let routed = route(last.as_ref(), RouteWish { channel: asked, to, fallback, allow_mismatched_to: false });
+    match address(ctx, params, routed) {
+        Ok(address) => Ok(Plan::Sent(address)),
+        Err(why) if named.is_some() || to.is_some() => Err(why.into()),
+        Err(why) => Ok(Plan::Impossible(format!(
+            "The reply was not delivered: {}. It is kept in the session; leave out --deliver if that is enough.",
+            why.message
+        ))),
+    }
+}
+
+fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result<Address, ErrorShape> {
+    let (config, platforms) = (ctx.gateway.config(), &ctx.gateway.platforms);
+    let Some(id) = routed.channel else {
+        return Err(ErrorShape::unavailable("no channel is connected to this gateway"));
+    };
+    let label = registry::by_name(&id).map_or(id.as_str(), |info| info.label).to_owned();
+    let Some(channel) = platforms.channel(&id) else {
+        let text = format!("cannot deliver to {id}: it is not connected; send without deliver");
+        return Err(ErrorShape::unavailable(text));
+    };
+    let named = given(params.reply_account_id.as_deref()).or(given(params.account_id.as_deref()));
+    let account = named.map(normalize_account_id).or(routed.account);
+    let account = account.or_else(|| platforms.default_account(&config, &id)).unwrap_or_default();
+    if platforms.at_work(&id, &account).is_none() {
+        let usable = channel.account(&config, &account);
+        usable.map_err(|why| ErrorShape::unavailable(format!("cannot deliver to {id}: {why}")))?;
+    }
+    let Some(written) = routed.to else {
+        let text = format!("Delivering to {label} requires target {}", channel.target_hint());
+        return Err(ErrorShape::invalid(text));
+    };
+    let target = channel.target(&written).map_err(|error| ErrorShape::invalid(error.to_string()))?;
+    let thread = given(params.thread_id.as_deref()).map(str::to_owned).or(target.thread).or(routed.thread);
+    Ok(Address { channel: id, account, target: target.id, thread })
+}
+
+/// What became of the answer.
+pub(super) async fn outcome(ctx: &RequestContext, run_id: &RunId, to: &Address) -> Delivered {
+    let found = match ctx.gateway.dispatch.deliveries_of(run_id, PATIENCE).await {
+        Ok(found) => found,
+        Err(error) => return Delivered::failed(error.to_string()),
+    };
+    let mut queued = None;
+    for status in found {
+        match status.state {
+            DeliveryState::Sent => {}
+            DeliveryState::Failed => {
+                let why = status.error.unwrap_or_else(|| "the platform refused it".to_owned());
+                return Delivered::failed(format!("The reply was not delivered to {}: {why}", to.channel));
+            }
+            DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
+                queued = Some(Delivered::queued());
+            }
+        }
+    }
+    queued.unwrap_or_default()
+}

@@ -1,0 +1,451 @@
+//! What people see of the queue modes on Telegram: which messages are answered together, which are dropped and by which rule, and that
+//! neither a crash nor a stop loses or repeats one.
+
+use std::time::Duration;
+
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
+use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::{Value, json};
+
+use crate::conversation::message;
+use crate::telegram::{bot, last_said, open};
+
+/// What stands before messages that are asked together.
+const TITLE: &str = "[Queued messages while agent was busy]\n\n---\nQueued #1\n";
+
+/// A message with an id of its own, from somebody in private.
+fn from(person: i64, id: i64, text: &str) -> Value {
+    numbered(private_message(person, text), id)
+}
+
+fn numbered(mut update: Value, id: i64) -> Value {
+    update["message"]["message_id"] = json!(id);
+    update
+}
+
+fn queue(settings: Value) -> Value {
+    json!({"messages": {"queue": settings}})
+}
+
+/// The last of the words that tests say, in what the model was told last.
+fn words(request: &Captured) -> Vec<String> {
+    let said = last_said(request);
+    let all = ["one", "two", "three", "four", "five"];
+    all.into_iter().filter(|word| said.contains(&format!(" {word}\n"))).map(str::to_owned).collect()
+}
+
+/// Answers with the words it was told last; those with "one" once the gate is open.
+async fn echo(gate: &Gate) -> ModelServer {
+    let held = gate.clone();
+    ModelServer::answering(move |request| {
+        let words = words(request);
+        let reply = Reply::text(&format!("re {}", words.join(" ")));
+        if words == ["one"] { reply.after(Step::Wait(held.clone())) } else { reply }
+    })
+    .await
+}
+
+/// What became of a message, once it satisfies the test.
+async fn traced(gateway: &GatewayUnderTest, id: i64, is: impl Fn(&Value) -> bool) -> Value {
+    let asking = async {
+        let mut client = gateway.client().await.unwrap();
+        loop {
+            let found = client.request("trace", json!({"id": id.to_string()})).await.unwrap();
+            if is(&found["events"][0]) {
+                return found["events"][0].clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let found = tokio::time::timeout(DEADLINE, asking).await;
+    found.unwrap_or_else(|_| panic!("message {id} is not traced as expected\n{}", gateway.log()))
+}
+
+/// Says something and waits until it stands in its session's queue.
+async fn push(server: &TelegramServer, gateway: &GatewayUnderTest, update: Value) {
+    let id = update["message"]["message_id"].as_i64().unwrap();
+    server.push(update);
+    traced(gateway, id, |event| !event["fate"].is_null() && event["fate"] != "waiting").await;
+}
+
+/// Says "one" and waits until the model works on it.
+async fn begin(server: &TelegramServer, model: &ModelServer) {
+    server.push(from(5, 1, "one"));
+    model.arrived(1).await;
+}
+
+fn texts(server: &TelegramServer) -> Vec<String> {
+    server.made().iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Waits for these messages of the bot, and that no others came.
+async fn seen(server: &TelegramServer, expect: &[&str]) {
+    let last = (*expect.last().unwrap()).to_owned();
+    server.has_made(&last, |made| made.iter().any(|made| made["text"] == last.as_str())).await;
+    assert_eq!(texts(server), expect);
+}
+
+fn asked(model: &ModelServer) -> Vec<String> {
+    model.requests().iter().map(|request| words(request).join(" ")).collect()
+}
+
+#[tokio::test]
+async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    seen(&server, &["re one", "re two three"]).await;
+    let said = last_said(&model.requests()[1]);
+    let start = format!("{TITLE}[Telegram Ada Lovelace id:5 ");
+    assert!(said.starts_with(&start), "{said}");
+    assert!(
+        said.contains("] two\n[message_id: 2]\n\n---\nQueued #2\n[Telegram")
+            && said.ends_with("] three\n[message_id: 3]"),
+        "{said}"
+    );
+    for id in [2, 3] {
+        let event = traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
+        assert_eq!(event["fate"], "run", "{event}");
+    }
+    assert_eq!(asked(&model), ["one", "two three"]);
+}
+
+#[tokio::test]
+async fn messages_of_two_places_are_answered_each_in_its_own() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(6, 2, "two")).await;
+    // Whoever has to wait sees at once that they were heard.
+    let is_shown =
+        |calls: Vec<openclaw_testkit::telegram::Call>| calls.iter().any(|call| call.params["chat_id"] == 6);
+    let mut calls = 1;
+    while !is_shown(server.calls("sendChatAction")) {
+        calls += 1;
+        server.nth_call("sendChatAction", calls).await;
+    }
+    assert!(texts(&server).is_empty());
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    seen(&server, &["re one", "re two", "re three"]).await;
+    let to: Vec<Value> = server.made().iter().map(|made| made["chat_id"].clone()).collect();
+    assert_eq!(to, [5, 6, 5]);
+    assert!(!last_said(&model.requests()[1]).contains("[Queued messages"));
+}
+
+#[tokio::test]
+async fn two_topics_of_a_group_wait_each_for_itself() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(move |request| {
+        let words = words(request);
+        let reply = Reply::text(&format!("re {}", words.join(" ")));
+        if words.len() == 1 { reply.after(Step::Wait(held.clone())) } else { reply }
+    })
+    .await;
+    let section = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 1}))).await;
+    for (topic, first, id) in [(7, "one", 1), (9, "four", 4)] {
+        server.push(numbered(forum_message(-100, topic, 5, first), id));
+    }
+    model.arrived(2).await;
+    for (topic, word, id) in [(7, "two", 2), (9, "five", 5), (7, "three", 3), (9, "one", 6)] {
+        push(&server, &gateway, numbered(forum_message(-100, topic, 5, word), id)).await;
+    }
+    gate.open();
+    let both = |made: &[Value]| made.len() == 4;
+    server.has_made("an answer to all", both).await;
+    for (topic, texts) in [(7, ["re one", "re two three"]), (9, ["re four", "re one five"])] {
+        let there: Vec<Value> =
+            server.made().into_iter().filter(|made| made["message_thread_id"] == topic).collect();
+        let there: Vec<&str> = there.iter().filter_map(|made| made["text"].as_str()).collect();
+        assert_eq!(there, texts);
+    }
+}
+
+#[tokio::test]
+async fn follow_ups_are_answered_one_by_one() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let settings = queue(json!({"mode": "steer", "byChannel": {"telegram": "followup"}, "debounceMs": 1}));
+    let gateway = bot(&server, &model, open(), settings).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    seen(&server, &["re one", "re two", "re three"]).await;
+    assert_eq!(asked(&model), ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
+    for mode in ["steer", "steer-backlog"] {
+        let gate = Gate::new();
+        let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+        let gateway = bot(&server, &model, open(), queue(json!({"mode": mode, "debounceMs": 1}))).await;
+        begin(&server, &model).await;
+        push(&server, &gateway, from(5, 2, "two")).await;
+        gate.open();
+        let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+        assert_eq!(two["run"]["deliveries"], json!([]), "{mode}: the run's answer is its own");
+        let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+        assert_ne!(one["run"]["deliveries"], json!([]), "{mode}");
+        server
+            .has_made("the answer", |made| {
+                made.iter().any(|made| made["text"].as_str().unwrap().contains("re two"))
+            })
+            .await;
+        assert_eq!(asked(&model), ["one", "two"], "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupting_message_takes_the_place_of_the_run_and_of_what_waits() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(json!({"mode": "interrupt"}))).await;
+    begin(&server, &model).await;
+    server.push(from(5, 2, "two"));
+    seen(&server, &["re two"]).await;
+    let one = traced(&gateway, 1, |event| event["run"]["state"] == "aborted").await;
+    assert_eq!(one["run"]["error"], "interrupt");
+    assert_eq!(asked(&model), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_new_conversation_ends_the_run_of_the_old_one() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 60_000}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    server.push(from(5, 3, "/new three\n"));
+    server.has_made("the answer", |made| made.iter().any(|made| made["text"] == "re three")).await;
+    for id in [1, 2] {
+        traced(&gateway, id, |event| event["run"]["state"] == "aborted").await;
+    }
+    assert_eq!(asked(&model), ["one", "three"]);
+}
+
+#[tokio::test]
+async fn a_full_queue_drops_by_its_rule_and_says_so() {
+    let rows: [(&str, &str, &[&str], i64, &str); 4] = [
+        ("new", "followup", &["one", "two", "three"], 4, "queue-cap-new"),
+        ("old", "followup", &["one", "three", "four"], 2, "queue-cap-old"),
+        ("summarize", "followup", &["one", "", "three", "four"], 2, "queue-cap-summarized"),
+        ("summarize", "collect", &["one", "three four"], 2, "queue-cap-summarized"),
+    ];
+    for (drop, mode, expect, dropped, rule) in rows {
+        let gate = Gate::new();
+        let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+        let settings = queue(json!({"mode": mode, "debounceMs": 1, "cap": 2, "drop": drop}));
+        let gateway = bot(&server, &model, open(), settings).await;
+        begin(&server, &model).await;
+        for (id, word) in [(2, "two"), (3, "three"), (4, "four")] {
+            push(&server, &gateway, from(5, id, word)).await;
+        }
+        let event = traced(&gateway, dropped, |event| event["fate"] == "dropped").await;
+        assert_eq!(event["reason"], rule, "{drop} {mode}");
+        gate.open();
+        model.arrived(expect.len()).await;
+        let answers: Vec<String> =
+            expect.iter().map(|words| format!("re {words}").trim_end().to_owned()).collect();
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        seen(&server, &answers).await;
+        assert_eq!(asked(&model), expect, "{drop} {mode}");
+        let told = "[Queue overflow] Dropped 1 message due to cap.\nSummary:\n- two";
+        let is_told = |request: &Captured| last_said(request).contains(told);
+        let summaries = model.requests().iter().filter(|request| is_told(request)).count();
+        assert_eq!(summaries, usize::from(drop == "summarize"), "{drop} {mode}");
+        let tally =
+            gateway.client().await.unwrap().request("trace", json!({})).await.unwrap()["tally"].clone();
+        assert_eq!(tally, json!({"dropped": 1, "run": 3}), "{drop} {mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_told_that_its_message_was_dropped() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |_| Reply::text("done").after(Step::Wait(held.clone()))).await;
+    let config = queue(json!({"cap": 1, "drop": "new"}));
+    let gateway = crate::gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for run in ["r1", "r2", "r3"] {
+        client.request("chat.send", message("main", "hi", run)).await.unwrap();
+        if run == "r1" {
+            model.arrived(1).await;
+        }
+    }
+    let told = client.event("chat", |payload| payload["runId"] == "r3").await.unwrap();
+    assert_eq!(told["state"], "error");
+    let why = told["errorMessage"].as_str().unwrap();
+    assert!(why.contains("queue-cap-new") && why.contains("Send it again later"), "{why}");
+    let waited = client.request("agent.wait", json!({"runId": "r3", "timeoutMs": 20_000})).await.unwrap();
+    assert_eq!(waited["status"], "error");
+    gate.open();
+    for run in ["r1", "r2"] {
+        let waited = client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
+        assert_eq!(waited["status"], "ok", "{run}");
+    }
+}
+
+/// Messages of people in all transcripts.
+fn said(gateway: &GatewayUnderTest) -> Vec<String> {
+    let dir = gateway.state_dir().join("agents/main/sessions");
+    let mut said = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "jsonl") {
+            continue;
+        }
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            if entry["message"]["role"] == "user" {
+                said.push(entry["message"]["content"][0]["text"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    said
+}
+
+/// Both are in one message of the history, once.
+fn stand_together_once(gateway: &GatewayUnderTest) {
+    let said = said(gateway);
+    for word in ["two", "three"] {
+        let with = said.iter().filter(|said| said.contains(&format!("] {word}\n"))).count();
+        assert_eq!(with, 1, "{word} in {said:#?}");
+    }
+    assert!(
+        said.iter()
+            .any(|said| said.starts_with(TITLE) && said.contains("] two\n") && said.contains("] three\n"))
+    );
+}
+
+#[tokio::test]
+async fn a_crash_while_it_is_waited_for_quiet_loses_nothing() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let mut gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 3_000}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    seen(&server, &["re one"]).await;
+    gateway.crash_and_restart().await.unwrap();
+    seen(&server, &["re one", "re two three"]).await;
+    assert_eq!(asked(&model), ["one", "two three"]);
+    stand_together_once(&gateway);
+}
+
+#[tokio::test]
+async fn a_message_that_comes_while_it_is_waited_for_quiet_is_answered_with_the_others() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 3_000}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gate.open();
+    seen(&server, &["re one"]).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    seen(&server, &["re one", "re two three"]).await;
+}
+
+/// A gateway whose model answers two messages together only once the second gate is open.
+async fn working_on_both(gates: &[Gate; 2]) -> (TelegramServer, ModelServer, GatewayUnderTest) {
+    let held = gates.clone();
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(move |request| {
+        let words = words(request);
+        let gate = if words == ["one"] { held[0].clone() } else { held[1].clone() };
+        Reply::text(&format!("re {}", words.join(" "))).after(Step::Wait(gate))
+    })
+    .await;
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gates[0].open();
+    model.arrived(2).await;
+    (server, model, gateway)
+}
+
+#[tokio::test]
+async fn a_crash_while_they_are_worked_on_asks_them_again_together() {
+    let gates = [Gate::new(), Gate::new()];
+    let (server, model, mut gateway) = working_on_both(&gates).await;
+    gateway.kill().await.unwrap();
+    gates[1].open();
+    gateway.start().await.unwrap();
+    seen(&server, &["re one", "re two three"]).await;
+    assert_eq!(asked(&model), ["one", "two three", "two three"]);
+    for id in [2, 3] {
+        traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
+    }
+    stand_together_once(&gateway);
+}
+
+#[tokio::test]
+async fn a_crash_after_their_answer_is_stored_sends_it_once() {
+    let gates = [Gate::new(), Gate::new()];
+    let (server, model, mut gateway) = working_on_both(&gates).await;
+    server.has_made("the first answer", |made| made.len() == 1).await;
+    server.fail("sendMessage", Fault::Slower(2));
+    gates[1].open();
+    traced(&gateway, 3, |event| event["run"]["state"] == "ok").await;
+    traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    gateway.crash_and_restart().await.unwrap();
+    seen(&server, &["re one", "re two three"]).await;
+    server.all_confirmed().await;
+    assert_eq!(asked(&model), ["one", "two three"]);
+    stand_together_once(&gateway);
+}
+
+#[tokio::test]
+async fn a_stop_ends_all_that_are_worked_on_together() {
+    let gates = [Gate::new(), Gate::new()];
+    let (server, model, mut gateway) = working_on_both(&gates).await;
+    server.push(from(5, 4, "stop"));
+    seen(&server, &["re one", "⚙️ Agent was aborted."]).await;
+    for id in [2, 3] {
+        let event = traced(&gateway, id, |event| event["run"]["state"] == "aborted").await;
+        assert_eq!(event["run"]["error"], "stop");
+    }
+    gates[1].open();
+    gateway.crash_and_restart().await.unwrap();
+    server.push(from(5, 5, "four"));
+    seen(&server, &["re one", "⚙️ Agent was aborted.", "re four"]).await;
+    assert_eq!(asked(&model), ["one", "two three", "four"]);
+    stand_together_once(&gateway);
+}
+
+#[tokio::test]
+async fn a_stop_ends_what_waits_for_quiet() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let mut gateway = bot(&server, &model, section, queue(json!({"debounceMs": 60_000}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    seen(&server, &["re one"]).await;
+    server.push(from(5, 4, "stop"));
+    seen(&server, &["re one", "⚙️ Agent was aborted."]).await;
+    gateway.crash_and_restart().await.unwrap();
+    for id in [2, 3] {
+        traced(&gateway, id, |event| event["run"]["state"] == "aborted").await;
+    }
+    server.push(from(5, 5, "four"));
+    seen(&server, &["re one", "⚙️ Agent was aborted.", "re four"]).await;
+    assert_eq!(asked(&model), ["one", "four"]);
+}

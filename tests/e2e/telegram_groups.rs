@@ -1,0 +1,314 @@
+//! What Telegram's groups, reactions, accounts and webhooks do to the real program.
+
+use std::time::Duration;
+
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, group_message, private_message, reaction};
+use serde_json::{Value, json};
+
+use crate::gateway;
+use crate::telegram::bot;
+
+/// How long a test waits for a file or a record.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Looks again until there is something.
+async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+fn mention(group: i64, from: i64, words: &str) -> Value {
+    let mut asked = group_message(group, from, &format!("@fake_test_bot {words}"));
+    asked["message"]["entities"] = json!([{"type": "mention", "offset": 0, "length": 14}]);
+    asked
+}
+
+fn tools(request: &Captured) -> Vec<String> {
+    let tools = request.body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_message_is_acknowledged_and_the_reaction_goes_whatever_becomes_of_it() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| match request.last_user_text() {
+        said if said.contains("silent") => Reply::text("NO_REPLY"),
+        said if said.contains("fail") => Reply::openai_error(400, "invalid_request_error", "no such thing"),
+        _ => Reply::text("here"),
+    })
+    .await;
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*"]});
+    let rest = json!({
+        "messages": {"ackReaction": "👀", "ackReactionScope": "all", "removeAckAfterReply": true},
+        "session": {"dmScope": "per-channel-peer"},
+    });
+    let _gateway = bot(&server, &model, section, rest).await;
+    for (at, words) in ["hello", "be silent", "please fail"].into_iter().enumerate() {
+        let mut update = private_message(5 + at as i64, words);
+        update["message"]["message_id"] = json!(30 + at);
+        server.push(update);
+        let shown = server.nth_call("setMessageReaction", 2 * at + 1).await.params;
+        let taken = server.nth_call("setMessageReaction", 2 * at + 2).await.params;
+        assert_eq!(shown["reaction"], json!([{"type": "emoji", "emoji": "👀"}]), "{words}");
+        assert_eq!(taken["reaction"], json!([]), "{words}");
+        for call in [shown, taken] {
+            assert_eq!((&call["chat_id"], &call["message_id"]), (&json!(5 + at), &json!(30 + at)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_mentions_in_groups_are_acknowledged_unless_told_otherwise() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open"});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.push(private_message(5, "hello"));
+    server.nth_answer("sendMessage", 1).await;
+    server.push(mention(-100, 5, "hello"));
+    let call = server.nth_call("setMessageReaction", 1).await.params;
+    assert_eq!(call["chat_id"], json!(-100), "a private chat needs none");
+    server.nth_answer("sendMessage", 2).await;
+    assert_eq!(server.calls("setMessageReaction").len(), 1, "and it stays");
+    drop(gateway);
+}
+
+#[tokio::test]
+async fn what_is_edited_before_it_is_told_is_told_as_it_is_now() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let _gateway = bot(&server, &model, json!({"groupPolicy": "open"}), json!({})).await;
+    let mut first = group_message(-100, 5, "lunch at noon");
+    first["message"]["message_id"] = json!(21);
+    let mut edited = first.clone();
+    server.push(first);
+    edited["message"]["text"] = json!("lunch at one");
+    edited["message"]["edit_date"] = json!(1_735_787_050);
+    server.push(json!({"edited_message": edited["message"]}));
+    server.push(mention(-100, 6, "agreed?"));
+    server.nth_call("sendMessage", 1).await;
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("lunch at one") && !said.contains("noon"), "{said}");
+    assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
+}
+
+#[tokio::test]
+async fn a_group_that_moves_keeps_its_settings() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section = json!({"groupPolicy": "open", "groups": {"-5": {"requireMention": false, "systemPrompt": "Be brief."}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let mut moved = group_message(-5, 5, "");
+    moved["message"]["chat"]["type"] = json!("group");
+    moved["message"].as_object_mut().unwrap().remove("text");
+    moved["message"]["migrate_to_chat_id"] = json!(-1005);
+    server.push(moved);
+    let file = gateway.state_dir().join("openclaw.json");
+    let groups = until("the group is renamed", async || {
+        let config: Value = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
+        let groups = &config["channels"]["telegram"]["groups"];
+        groups.get("-1005").is_some().then(|| groups.clone())
+    })
+    .await;
+    assert_eq!(groups, json!({"-1005": {"requireMention": false, "systemPrompt": "Be brief."}}));
+    server.push(group_message(-1005, 5, "still there?"));
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!(sent.params["chat_id"], json!(-1005));
+    assert!(model.requests()[0].body["messages"][0]["content"].to_string().contains("Be brief."));
+}
+
+#[tokio::test]
+async fn config_writes_off_leaves_the_file_alone() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section =
+        json!({"groupPolicy": "open", "configWrites": false, "groups": {"-5": {"requireMention": false}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let file = gateway.state_dir().join("openclaw.json");
+    let before = std::fs::read(&file).unwrap();
+    let mut moved = group_message(-5, 5, "");
+    moved["message"].as_object_mut().unwrap().remove("text");
+    moved["message"]["migrate_to_chat_id"] = json!(-1005);
+    server.push(moved);
+    server.push(group_message(-5, 5, "hello"));
+    server.nth_call("sendMessage", 1).await;
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_group_has_the_tools_and_skills_that_its_settings_leave() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section = json!({
+        "dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open",
+        "groups": {"-100": {
+            "requireMention": false,
+            "skills": ["first"],
+            "tools": {"allow": ["read"]},
+            "toolsBySender": {"7": {"deny": ["exec"]}},
+        }, "*": {"requireMention": false}},
+    });
+    let gateway = bot(&server, &model, section, json!({"session": {"dmScope": "per-channel-peer"}})).await;
+    for name in ["first", "second"] {
+        let dir = gateway.state_dir().join("workspace/skills").join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        let text = format!("---\nname: {name}\ndescription: Does the {name} thing.\n---\n\nDo it.\n");
+        std::fs::write(dir.join("SKILL.md"), text).unwrap();
+    }
+    let rows = [
+        (group_message(-100, 5, "hi"), vec!["read"], vec!["exec", "write"], false),
+        (group_message(-100, 7, "hi"), vec!["read", "write"], vec!["exec"], false),
+        (group_message(-200, 5, "hi"), vec!["read", "exec", "write"], vec![], true),
+        (private_message(5, "hi"), vec!["read", "exec", "write"], vec![], true),
+    ];
+    for (at, (update, has, has_not, has_second)) in rows.into_iter().enumerate() {
+        server.push(update);
+        server.nth_answer("sendMessage", at + 1).await;
+        let request = &model.requests()[at];
+        let tools = tools(request);
+        for tool in has {
+            assert!(tools.iter().any(|name| name == tool), "{at}: {tools:?}");
+        }
+        for tool in has_not {
+            assert!(!tools.iter().any(|name| name == tool), "{at}: {tools:?}");
+        }
+        let system = request.body["messages"][0]["content"].to_string();
+        assert!(system.contains("the first thing"), "{at}");
+        assert_eq!(system.contains("the second thing"), has_second, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let mut gateway = bot(&server, &model, json!({"dmPolicy": "open", "allowFrom": ["*"]}), json!({})).await;
+    server.push(private_message(5, "hello"));
+    server.nth_answer("sendMessage", 1).await;
+    let mut client = gateway.client().await.unwrap();
+    until("the answer is noted as sent", async || {
+        let traced = client.request("trace", json!({})).await.unwrap();
+        (traced["events"][0]["run"]["deliveries"][0]["state"] == "sent").then_some(())
+    })
+    .await;
+    // What was sent is known to the next start, too.
+    gateway.crash_and_restart().await.unwrap();
+    server.push(reaction(5, 5, 501, &[], &["👍"]));
+    server.push(reaction(5, 5, 11, &[], &["🔥"]));
+    server.all_confirmed().await;
+    server.push(private_message(5, "and?"));
+    server.nth_answer("sendMessage", 2).await;
+    let said = model.requests()[1].body["messages"].to_string();
+    assert!(said.contains("Telegram reaction added: 👍 by Ada Lovelace (@user5) on msg 501"), "{said}");
+    assert!(!said.contains("🔥"), "{said}");
+}
+
+#[tokio::test]
+async fn a_sticker_is_told_by_its_emoji_its_set_and_what_is_known_of_it() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("nice")).await;
+    let gateway = bot(&server, &model, json!({"dmPolicy": "open", "allowFrom": ["*"]}), json!({})).await;
+    let sticker = |unique: &str| {
+        let mut update = private_message(5, "");
+        update["message"].as_object_mut().unwrap().remove("text");
+        update["message"]["sticker"] = json!({
+            "file_id": format!("f-{unique}"), "file_unique_id": unique, "width": 1, "height": 1,
+            "is_animated": true, "is_video": false, "emoji": "🦊", "set_name": "Foxes",
+        });
+        update
+    };
+    server.push(sticker("a"));
+    server.nth_answer("sendMessage", 1).await;
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("[Sticker 🦊 from \"Foxes\"]"), "{said}");
+    let file = gateway.state_dir().join("telegram/sticker-cache.json");
+    let mut cache: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(cache["stickers"]["a"]["fileId"], "f-a");
+    cache["stickers"]["b"] = json!({"fileId": "f-b", "fileUniqueId": "b", "description": "A fox that waves"});
+    std::fs::write(&file, cache.to_string()).unwrap();
+    server.push(sticker("b"));
+    server.nth_answer("sendMessage", 2).await;
+    let said = model.requests()[1].last_user_text();
+    assert!(said.contains("[Sticker 🦊 from \"Foxes\"] A fox that waves"), "{said}");
+}
+
+#[tokio::test]
+async fn two_bots_answer_their_own_people() {
+    let servers = [TelegramServer::start().await, TelegramServer::start().await];
+    let model = ModelServer::answering(|request| {
+        let said = request.last_user_text();
+        Reply::text(if said.contains("to one") { "from one" } else { "from two" })
+    })
+    .await;
+    let account = |server: &TelegramServer| json!({"botToken": server.token(), "apiRoot": server.root()});
+    let config = json!({
+        "channels": {"telegram": {
+            "dmPolicy": "open", "allowFrom": ["*"],
+            "accounts": {"one": account(&servers[0]), "two": account(&servers[1])},
+        }},
+        "session": {"dmScope": "per-account-channel-peer"},
+    });
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    for round in 1..=2 {
+        servers[0].push(private_message(5, "to one"));
+        servers[1].push(private_message(5, "to two"));
+        for (server, words) in servers.iter().zip(["from one", "from two"]) {
+            let sent = server.nth_call("sendMessage", round).await;
+            assert_eq!(sent.params["text"], words);
+            server.nth_answer("sendMessage", round).await;
+        }
+    }
+    let mut client = gateway.client().await.unwrap();
+    let status = client.request("channels.status", json!({"probe": true})).await.unwrap();
+    let accounts = status["channelAccounts"]["telegram"].as_array().unwrap();
+    assert_eq!(accounts.len(), 2);
+    for account in accounts {
+        assert_eq!(
+            (&account["connected"], &account["probe"]["ok"]),
+            (&json!(true), &json!(true)),
+            "{account}"
+        );
+        assert_eq!((&account["inboxDepth"], &account["outboxFailed"]), (&json!(0), &json!(0)));
+        assert_eq!((&account["restartCount"], &account["issues"]), (&json!(0), &json!([])), "{account}");
+        assert!(account["lastOutboundAt"].is_i64(), "{account}");
+    }
+    let health = client.request("health", json!({"probe": true})).await.unwrap();
+    assert_eq!(health["channelOrder"], json!(["telegram"]));
+    assert_eq!(health["channels"]["telegram"]["accounts"]["two"]["probe"]["ok"], json!(true), "{health}");
+}
+
+#[tokio::test]
+async fn a_webhook_brings_messages_and_is_told_when_they_are_on_disk() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let section = json!({
+        "dmPolicy": "open", "allowFrom": ["*"],
+        "webhookUrl": format!("http://127.0.0.1:{port}/telegram-webhook"),
+        "webhookSecret": "a-secret-of-the-test",
+        "webhookPort": port,
+    });
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.nth_answer("setWebhook", 1).await;
+    let mut update = private_message(5, "hello");
+    update["update_id"] = json!(4711);
+    assert_eq!(server.push_to_webhook(update.clone()).await, 200);
+    let sent = server.nth_call("sendMessage", 1).await;
+    assert_eq!(sent.params["text"], "here");
+    assert_eq!(server.push_to_webhook(update).await, 200, "brought twice");
+    let mut client = gateway.client().await.unwrap();
+    let traced = client.request("trace", json!({})).await.unwrap();
+    assert_eq!(traced["tally"], json!({"run": 1}), "and taken once");
+    let status = client.request("channels.status", json!({})).await.unwrap();
+    let account = &status["channelAccounts"]["telegram"][0];
+    assert_eq!((&account["mode"], &account["port"]), (&json!("webhook"), &json!(port)), "{account}");
+    assert!(server.calls("getUpdates").is_empty());
+}
