@@ -6,6 +6,7 @@ use openclaw_channels::markdown::render::{SIGNAL, SLACK, WHATSAPP, plain, signal
 use openclaw_channels::markdown::{TableMode, convert_tables, read};
 use openclaw_channels::telegram::html::{Cut, RENDERED_LIMIT, messages};
 use openclaw_channels::text::discord::{DiscordLimits, chunk_discord};
+use openclaw_channels::text::fence::fences;
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, Markup, chunk, chunk_lines};
 use openclaw_config::settings::BreakPreference;
 use openclaw_dispatch::reply::{BlockChunker, ChunkSettings, DirectiveStream, Drain};
@@ -23,20 +24,23 @@ fuzz_target!(|bytes: &[u8]| {
     let limit = Limit::new(units, unit);
     for markup in [Markup::Plain, Markup::Markdown] {
         let parts = chunk(text, limit, mode, markup);
-        assert!(parts.iter().all(|part| limit.fits(part)));
-        if markup == Markup::Plain {
-            assert_eq!(bare(&parts.concat()), bare(text));
+        assert!(parts.iter().all(|part| limit.fits(part) && !part.trim().is_empty()));
+        match markup {
+            Markup::Plain => assert_eq!(bare(&parts.concat()), bare(text)),
+            Markup::Markdown => assert!(has_no_room(text, units) || are_closed(&parts)),
         }
     }
     assert!(chunk_lines(text, limit).iter().all(|part| limit.fits(part)));
     let utf16 = Limit::utf16(units);
     let discord = DiscordLimits { chars: units, lines: 3 + usize::from(flags) };
-    assert!(chunk_discord(text, discord, mode).iter().all(|part| utf16.fits(part)));
+    let parts = chunk_discord(text, discord, mode);
+    assert!(parts.iter().all(|part| utf16.fits(part)) && (has_no_room(text, units) || are_closed(&parts)));
 
     let tables = [TableMode::Off, TableMode::Bullets, TableMode::Code][usize::from(flags / 3) % 3];
     for words in messages(text, Cut { limit: units, mode, tables }) {
         let html = words.formatted.unwrap_or_default();
         assert!(LengthUnit::Utf16.len(&html) <= RENDERED_LIMIT || html.contains("</"));
+        assert!(is_nested(&html));
     }
     let _ = slack(&read(text, SLACK.with_tables(tables)), utf16);
     let _ = whatsapp(&read(text, WHATSAPP.with_tables(tables)), utf16);
@@ -71,4 +75,28 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn bare(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Whether a line of a fence takes so much of a part that the block can't be closed in it.
+fn has_no_room(text: &str, units: usize) -> bool {
+    fences(text).iter().any(|fence| 2 * fence.open.line.len() + 16 > units)
+}
+
+/// Whether every part but the last closes its blocks.
+fn are_closed(parts: &[String]) -> bool {
+    let open = |part: &String| fences(part).iter().any(|fence| fence.closed_at.is_none());
+    parts.split_last().is_none_or(|(_, others)| !others.iter().any(open))
+}
+
+/// Whether every tag is closed by its own, in order.
+fn is_nested(html: &str) -> bool {
+    let mut open = Vec::new();
+    for (tag, _) in html.split('<').skip(1).filter_map(|rest| rest.split_once('>')) {
+        match tag.strip_prefix('/') {
+            Some(name) if open.pop() != Some(name) => return false,
+            Some(_) => {}
+            None => open.push(tag.split(' ').next().unwrap_or_default()),
+        }
+    }
+    open.is_empty()
 }

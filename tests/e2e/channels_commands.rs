@@ -54,8 +54,8 @@ async fn the_commands_tell_what_is_there() {
     let can = ok(&gateway, &["channels", "capabilities", "--channel", "telegram", "--target", "@team"]).await;
     for line in [
         "Telegram default",
-        "Support: chatTypes=direct,group,channel,thread reactions threads media nativeCommands blockStreaming",
-        "Actions: delete, edit, react, send",
+        "Support: chatTypes=direct,group,channel,thread polls reactions threads media nativeCommands blockStreaming",
+        "Actions: delete, edit, ",
         "Bot: @fake_test_bot",
         "Probe: ok",
         "Target: -1001 (Team)",

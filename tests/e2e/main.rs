@@ -25,6 +25,7 @@ mod bad_transcript;
 mod behind_proxies;
 mod beside_openclaw;
 mod channels_commands;
+mod chat_commands;
 mod command;
 mod compaction;
 mod connect_model;

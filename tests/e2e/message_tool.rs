@@ -470,6 +470,26 @@ async fn a_heartbeat_tells_a_chat_what_needs_attention_and_once() {
     assert!(server.made().iter().all(|made| made["chat_id"] == 5));
 }
 
+#[tokio::test]
+async fn what_is_sent_by_hand_is_known_to_the_session_that_answers_there() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("sure")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "hi"));
+    server.has_made("the answer", |made| made.len() == 1).await;
+    let mut client = gateway.client().await.unwrap();
+    let send =
+        json!({"to": "5", "message": "Dinner is at eight.", "channel": "telegram", "idempotencyKey": "k1"});
+    for _ in 0..2 {
+        let sent = client.request("send", send.clone()).await.unwrap();
+        assert_eq!((&sent["messageId"], &sent["chatId"]), (&json!("502"), &json!("5")));
+    }
+    server.push(private_message(5, "when?"));
+    model.arrived(2).await;
+    let messages = model.requests()[1].body["messages"].to_string();
+    assert_eq!(messages.matches("Dinner is at eight.").count(), 1, "{messages}");
+}
+
 /// Answers every request with these bytes.
 async fn web(content: &'static [u8]) -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -509,8 +529,7 @@ async fn a_file_of_the_net_is_sent_as_a_file_and_one_that_is_not_there_is_told_o
     assert_eq!(sent.uploads[0].name, "report.txt");
     server.push(private_message(5, "inside please"));
     let sent = server.nth_call("sendMessage", 1).await;
-    assert_eq!(
-        sent.params["text"],
-        "here\n(file http://127.0.0.2:1/secret.txt was not sent: Blocked: private/internal IP address)"
-    );
+    let text = sent.params["text"].as_str().unwrap();
+    assert!(text.starts_with("here\n(file ") && !text.contains("token"), "{text}");
+    assert!(text.ends_with(" was not sent: Blocked: private/internal IP address)"), "{text}");
 }

@@ -10,18 +10,17 @@ async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_wo
     let gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     let commands = [
-        ("/help", "help"),
-        ("/STATUS", "status"),
+        ("/tts on", "tts"),
+        ("/APPROVE x", "approve"),
+        ("/bash ls", "bash"),
+        ("! ls", "bash"),
         ("/exec host=node", "exec"),
         ("/elev", "elevated"),
-        ("/id", "whoami"),
     ];
     for (n, (text, name)) in commands.into_iter().enumerate() {
         let told = turn(&mut client, "main", text, &format!("c{n}")).await;
-        assert!(
-            told.starts_with(&format!("/{name} is not there yet. This gateway has /compact, /model, ")),
-            "{text}: {told}"
-        );
+        let expect = format!("⚠️ /{name} is not there yet in this version. /commands lists what there is.");
+        assert_eq!(told, expect, "{text}");
     }
     assert!(model.requests().is_empty(), "no model is called");
     let kept = history(&mut client, "main").await;

@@ -134,7 +134,8 @@ async fn a_group_is_answered_when_it_speaks_to_the_bot_and_told_what_was_said_be
 async fn what_was_brought_before_a_crash_is_answered_once() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|request| Reply::text(&format!("re {}", words(request)))).await;
-    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    let rest = json!({"messages": {"queue": {"mode": "followup"}}});
+    let mut gateway = bot(&server, &model, open(), rest).await;
     server.fail("sendMessage", Fault::Slower(1));
     server.push(private_message(5, "one"));
     server.all_confirmed().await;

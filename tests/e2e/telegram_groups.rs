@@ -119,6 +119,7 @@ async fn a_group_that_moves_keeps_its_settings() {
     })
     .await;
     assert_eq!(groups, json!({"-1005": {"requireMention": false, "systemPrompt": "Be brief."}}));
+    gateway.logged("a group that has another id now follow it").await.unwrap();
     server.push(group_message(-1005, 5, "still there?"));
     let sent = server.nth_call("sendMessage", 1).await;
     assert_eq!(sent.params["chat_id"], json!(-1005));

@@ -9,6 +9,7 @@ use crate::config_reference;
 
 const SCHEMA: &str = "ui/protocol.schema.json";
 const REFERENCE: &str = "docs/configuration.md";
+const COMMANDS: &str = "docs/commands.md";
 const TYPES: &str = "ui/src/protocol.ts";
 const ASSETS: &str = "ui/dist";
 
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 fn write() -> Result<()> {
     std::fs::write(root().join(SCHEMA), schema()?)?;
     std::fs::write(root().join(REFERENCE), config_reference::page())?;
+    std::fs::write(root().join(COMMANDS), openclaw_dispatch::command_reference())?;
     if !has_npm() {
         println!("generate: {SCHEMA} written; {TYPES} and {ASSETS} need npm, which is not installed");
         return Ok(());
@@ -38,6 +40,11 @@ fn check() -> Result<()> {
     }
     if std::fs::read_to_string(root().join(REFERENCE)).unwrap_or_default() != config_reference::page() {
         stale.push(REFERENCE);
+    }
+    if std::fs::read_to_string(root().join(COMMANDS)).unwrap_or_default()
+        != openclaw_dispatch::command_reference()
+    {
+        stale.push(COMMANDS);
     }
     // Without the registry the assets cannot be built here; that says nothing about the change.
     let can_build = has_npm() && install().inspect_err(|error| println!("generate: {error:#}")).is_ok();

@@ -215,6 +215,10 @@ mod tests {
         let on = Replies { reasoning: ReasoningVisibility::On, ..replies(&answers, None) };
         let expect = [text("Reasoning:\n_a_\n\n_b_"), text("Answer"), text("Reasoning:\n_c_"), text("More")];
         assert_eq!(on.payloads(), expect);
+        let helps = ThinkingBlock { thinking: "Because it helps".into(), ..ThinkingBlock::default() };
+        let helpful = [answer(vec![Block::Thinking(helps), Block::text("Final answer")])];
+        let on = Replies { reasoning: ReasoningVisibility::On, ..replies(&helpful, None) };
+        assert_eq!(on.payloads(), [text("Reasoning:\n_Because it helps_"), text("Final answer")]);
         assert_eq!(replies(&answers, None).payloads(), [text("Answer"), text("More")]);
     }
 

@@ -123,7 +123,8 @@ pub trait Account: Send + Sync + 'static {
     }
 
     /// Does what the `message` tool and the command line ask for besides sending: react, edit, delete, pin and the like. `params` are theirs.
-    /// `acknowledge` is the gateway's own reaction to a message; its params are those of `react`, and no gate of agents concerns it.
+    /// `acknowledge` is the gateway's own reaction to a message, with the params of `react`, and `replace` its own edit of a message of its
+    /// own, with those of `edit`: no gate of agents concerns them.
     fn act<'a>(
         &'a self,
         action: &'a str,
@@ -253,6 +254,8 @@ pub struct Capabilities {
     pub threads: bool,
     /// Whether files can be sent.
     pub media: bool,
+    /// Whether messages can have buttons that come back to the gateway.
+    pub buttons: bool,
     /// Whether it has a menu of commands.
     pub native_commands: bool,
     /// Whether finished blocks of an answer may be sent before the rest.
@@ -440,4 +443,6 @@ pub struct MenuCommand {
     pub name: String,
     /// What it does, in a few words.
     pub description: String,
+    /// Whether it is a skill's.
+    pub is_skill: bool,
 }

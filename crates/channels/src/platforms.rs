@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openclaw_config::Config;
+use openclaw_sessions::routing::default_agent_account;
+use openclaw_sessions::settings::SessionSettings;
 use parking_lot::RwLock;
 
 use crate::telegram::Telegram;
@@ -61,10 +63,14 @@ impl Platforms {
         at_work.or_else(|| self.channel(channel)?.account(config, id).ok())
     }
 
-    /// The account that sends where none is named: `default` if there is one, else the first (spec `channels.md` §1.3).
+    /// The account that sends where none is named: the one that the default agent is bound to, else `default`, else the first (spec
+    /// `channels.md` §1.3).
     pub fn default_account(&self, config: &Config, channel: &str) -> Option<String> {
         let ids = self.channel(channel)?.account_ids(config);
-        let default = ids.iter().find(|id| *id == DEFAULT_ACCOUNT).or_else(|| ids.first());
+        let bound = default_agent_account(&SessionSettings::from(config), channel);
+        let named = |wanted: &str| ids.iter().find(|id| *id == wanted);
+        let default =
+            bound.as_deref().and_then(named).or_else(|| named(DEFAULT_ACCOUNT)).or_else(|| ids.first());
         default.cloned()
     }
 
@@ -83,5 +89,40 @@ impl std::fmt::Debug for Platforms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ids: Vec<_> = self.channels.iter().map(|channel| channel.info().id).collect();
         f.debug_struct("Platforms").field("channels", &ids).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_account_is_chosen_where_none_is_named() {
+        let bound = |agent: &str, account: &str| json!([{"agentId": agent, "match": {"channel": "telegram", "accountId": account}}]);
+        let (two, three) = (json!({"b": {}, "a": {}}), json!({"b": {}, "a": {}, "Default": {}}));
+        let rows = [
+            (json!({}), json!([]), "default"),
+            (two.clone(), json!([]), "a"),
+            (three.clone(), json!([]), "default"),
+            (three.clone(), bound("main", "B"), "b"),
+            (three.clone(), bound("main", "*"), "default"),
+            (three, bound("other", "b"), "default"),
+            (two, bound("main", "c"), "c"),
+        ];
+        for (accounts, bindings, expect) in rows {
+            let home = tempfile::tempdir().unwrap();
+            let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+            let file = json!({
+                "agents": {"list": [{"id": "main", "default": true}, {"id": "other"}]},
+                "channels": {"telegram": {"accounts": accounts}},
+                "bindings": bindings,
+            });
+            let config = Config::from_json5(&file.to_string(), &env).unwrap();
+            let found = Platforms::default().default_account(&config, "telegram");
+            assert_eq!(found.as_deref(), Some(expect), "{file}");
+        }
     }
 }

@@ -70,6 +70,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     reactions: true,
     threads: true,
     media: true,
+    buttons: true,
     native_commands: true,
     block_streaming: true,
     text_limit: TEXT_LIMIT,

@@ -98,6 +98,11 @@ const SUPPORTED: &[&str] = &[
     "tools.message",
     "bindings",
     "commands.text",
+    "commands.config",
+    "commands.debug",
+    "commands.restart",
+    "commands.native",
+    "commands.nativeSkills",
     "commands.useAccessGroups",
     "commands.ownerAllowFrom",
     "messages.groupChat",
@@ -115,6 +120,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.botToken",
     "channels.telegram.tokenFile",
     "channels.telegram.customCommands",
+    "channels.telegram.commands",
+    "channels.telegram.configWrites",
     "channels.telegram.dmPolicy",
     "channels.telegram.allowFrom",
     "channels.telegram.groupAllowFrom",
@@ -144,7 +151,6 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.mediaMaxMb",
     "channels.telegram.timeoutSeconds",
     "channels.telegram.retry",
-    "channels.telegram.configWrites",
     "channels.telegram.network",
     "channels.telegram.proxy",
     "channels.telegram.webhookUrl",
@@ -165,6 +171,8 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.botToken",
     "channels.telegram.accounts.*.tokenFile",
     "channels.telegram.accounts.*.customCommands",
+    "channels.telegram.accounts.*.commands",
+    "channels.telegram.accounts.*.configWrites",
     "channels.telegram.accounts.*.dmPolicy",
     "channels.telegram.accounts.*.allowFrom",
     "channels.telegram.accounts.*.groupAllowFrom",
@@ -194,7 +202,6 @@ const SUPPORTED: &[&str] = &[
     "channels.telegram.accounts.*.mediaMaxMb",
     "channels.telegram.accounts.*.timeoutSeconds",
     "channels.telegram.accounts.*.retry",
-    "channels.telegram.accounts.*.configWrites",
     "channels.telegram.accounts.*.network",
     "channels.telegram.accounts.*.proxy",
     "channels.telegram.accounts.*.webhookUrl",
@@ -338,11 +345,11 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "commands": {"native": true}, "accounts": {"a": {"name": "A", "dms": {"5": {"historyLimit": 1}}}}});
+        let telegram = json!({"botToken": "t", "x": {"y": 1}, "accounts": {"a": {"name": "A", "z": {"5": {"historyLimit": 1}}}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);
-        let expect = ["channels.telegram.commands", "channels.telegram.accounts.a.dms", "channels.slack"];
+        let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
     }
 }

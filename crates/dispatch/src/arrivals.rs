@@ -9,6 +9,7 @@ mod desks;
 mod gate;
 mod handover;
 mod moved;
+mod press;
 mod record;
 mod trace;
 

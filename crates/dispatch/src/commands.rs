@@ -2,46 +2,68 @@
 //! [`directives`] among words for the agent, and [`shortcuts`]. [`read`] is pure: text in, [`Intent`] out, decided once when a message
 //! is accepted, the same for every surface. [`run`] does what a command says, [`settle`] what several directives say.
 //!
-//! [`COMMANDS`] has one row a command, and each command that is there a file of its name; `/new` and `/reset` are reset triggers
-//! (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`levels`] the words for levels; [`mod@line`] cuts directives out of a
-//! text; [`hints`] are what they ask for one run.
+//! [`COMMANDS`] has one row a command, and each command a file, which holds its row. `/new` and `/reset` are reset triggers
+//! (`session.resetTriggers`). [`mod@menu`] makes platform menus and `docs/commands.md` of the rows, [`buttons`] reads what is pressed below
+//! answers, [`cards`] are the answers of `/model`; [`levels`] the words for levels; [`mod@line`] cuts directives out of a text; [`hints`] are
+//! what they ask for one run.
 
+mod activation;
+mod allowlist;
+mod allowlist_words;
+pub(crate) mod buttons;
 pub(crate) mod cards;
 pub(crate) mod compact;
+mod config;
+mod config_words;
 mod context;
+mod debug;
 mod directives;
+mod dock;
 mod elevated;
 mod exec;
+mod help;
 mod hints;
 mod levels;
 mod line;
+mod menu;
 pub(crate) mod model;
 mod models;
+mod not_yet;
 mod queue;
 mod reasoning;
+mod reset;
+pub(crate) mod response;
+mod restart;
+mod send;
 mod shortcuts;
 pub(crate) mod skill;
+mod status;
 pub(crate) mod stop;
+mod subagents;
 mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 mod think;
+mod usage;
 mod verbose;
+mod whoami;
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use openclaw_agent::skills::{self, SkillCommand};
-use openclaw_channels::MenuCommand;
+use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, SelectError};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::origin::Origin;
-use crate::request::WEBCHAT;
+use crate::inbox::Row;
 use crate::runner::Runner;
 use crate::session_model::SessionModels;
 use crate::setup::Settings;
@@ -51,45 +73,48 @@ use model::ModelWish;
 pub(crate) use directives::{Wish, settle};
 pub(crate) use hints::Hints;
 pub(crate) use levels::Reasoning;
+pub(crate) use menu::menu;
+pub use menu::reference;
 #[cfg(test)]
 pub(crate) use model::ModelChoice;
+pub(crate) use response::{Response, Then};
 pub(crate) use skill::ToolWish;
-use table::{Command, Takes, missing, resets};
+use table::Command;
 
-/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5).
+/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
 const COMMANDS: &[Command] = &[
+    reset::NEW,
+    reset::RESET,
     compact::COMMAND,
-    model::COMMAND,
-    models::COMMAND,
-    resets("new"),
-    resets("reset"),
     stop::COMMAND,
-    missing("activation", &[], Takes::Words),
-    missing("allowlist", &[], Takes::Words),
-    missing("approve", &[], Takes::Words),
-    missing("bash", &[], Takes::Words),
-    missing("commands", &[], Takes::Nothing),
-    missing("config", &[], Takes::Words),
-    context::COMMAND,
-    missing("debug", &[], Takes::Words),
-    missing("dock-discord", &["dock_discord"], Takes::Nothing),
-    missing("dock-slack", &["dock_slack"], Takes::Nothing),
-    missing("dock-telegram", &["dock_telegram"], Takes::Nothing),
+    think::COMMAND,
+    verbose::COMMAND,
+    reasoning::COMMAND,
     elevated::COMMAND,
     exec::COMMAND,
-    missing("help", &[], Takes::Nothing),
+    model::COMMAND,
+    models::COMMAND,
     queue::COMMAND,
-    reasoning::COMMAND,
-    missing("restart", &[], Takes::Nothing),
-    missing("send", &[], Takes::Words),
+    usage::COMMAND,
+    help::HELP,
+    help::LIST,
+    status::COMMAND,
+    context::COMMAND,
+    whoami::COMMAND,
+    activation::COMMAND,
+    send::COMMAND,
+    allowlist::COMMAND,
+    not_yet::APPROVE,
+    subagents::COMMAND,
+    config::COMMAND,
+    debug::COMMAND,
+    restart::COMMAND,
+    not_yet::TTS,
     skill::COMMAND,
-    missing("status", &[], Takes::Nothing),
-    missing("subagents", &[], Takes::Words),
-    think::COMMAND,
-    missing("tts", &[], Takes::Words),
-    missing("usage", &[], Takes::Words),
-    verbose::COMMAND,
-    missing("whoami", &["id"], Takes::Nothing),
+    not_yet::BASH_COMMAND,
+    dock::TELEGRAM,
+    dock::DISCORD,
+    dock::SLACK,
 ];
 
 /// What a message is to the gateway.
@@ -229,7 +254,7 @@ impl TextCommands {
         match self {
             Self::All => true,
             // `/compact` is read everywhere.
-            Self::Native => name == compact::NAME || MENU.iter().any(|(of, _)| *of == name),
+            Self::Native => name == compact::NAME || table::is_native(name),
         }
     }
 }
@@ -243,26 +268,6 @@ pub(crate) struct Names<'a> {
     pub(crate) triggers: &'a [&'a str],
     /// The commands of skills, where the message may be one.
     pub(crate) skills: &'a [SkillCommand],
-}
-
-/// What platforms offer in their menus, and what each does.
-const MENU: &[(&str, &str)] = &[
-    ("new", "Begin a new conversation."),
-    ("reset", "Begin this conversation anew."),
-    ("stop", "Stop what is being done."),
-    ("model", "Show or choose the model."),
-    ("models", "List providers and their models."),
-    ("context", "Show what the model is sent."),
-    ("skill", "Run a skill by its name."),
-];
-
-/// The commands for a menu: those that are there.
-pub(crate) fn menu() -> Vec<MenuCommand> {
-    let row = |(name, description): &(&str, &str)| MenuCommand {
-        name: (*name).to_owned(),
-        description: (*description).to_owned(),
-    };
-    MENU.iter().map(row).collect()
 }
 
 /// Whether a text is a command and nothing else, a new beginning included.
@@ -349,8 +354,10 @@ pub(crate) struct Context<'a> {
     pub(crate) agent: &'a ResolvedAgent,
     /// The session's row.
     pub(crate) entry: &'a SessionEntry,
-    /// Where it was said, if on a chat platform.
-    pub(crate) origin: Option<&'a Origin>,
+    /// The message that gives it.
+    pub(crate) row: &'a Row,
+    /// Whether an earlier process may have done it already.
+    pub(crate) was_begun: bool,
     /// Nobody waits for the answer any more.
     pub(crate) stop: &'a CancellationToken,
 }
@@ -358,13 +365,49 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// The channel it was said on.
     pub(crate) fn channel(&self) -> &str {
-        self.origin.map_or(WEBCHAT, |origin| &origin.address.channel)
+        self.row.payload.channel()
     }
 
     pub(crate) async fn choices(&self) -> Choices {
         let models = &self.settings.models;
         self.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await
     }
+
+    /// Changes the session's row, durably.
+    async fn edit(&self, change: impl FnOnce(&mut SessionEntry) + Send + 'static) -> Result<(), StoreError> {
+        let change = Box::new(move |edit: Edit<'_>| {
+            change(edit.entry);
+            edit.entry.touch(edit.now);
+            Ok(())
+        });
+        self.runner.deps.store.update(self.key, change).await.map(drop)
+    }
+
+    /// Whether the sender is one of the owners. Whoever reaches the gateway's own protocol is.
+    fn is_owner(&self) -> bool {
+        self.row.payload.origin.as_ref().is_none_or(|origin| origin.is_owner)
+    }
+
+    /// Whether buttons are shown where the message was said.
+    fn shows_buttons(&self) -> bool {
+        let Some(origin) = &self.row.payload.origin else { return false };
+        let channel = self.runner.deps.platforms.channel(&origin.address.channel);
+        channel.is_some_and(|channel| channel.capabilities().buttons)
+    }
+
+    /// What is said where the channel of the message may not change the configuration.
+    fn writes_refused(&self) -> Option<String> {
+        let address = &self.row.payload.origin.as_ref()?.address;
+        let access = AccessSettings::of(&self.settings.config, &address.channel, &address.account);
+        let may_write = access.is_ok_and(|access| access.may_write_config());
+        (!may_write).then(|| writes_refused_on(&address.channel))
+    }
+}
+
+fn writes_refused_on(channel: &str) -> String {
+    format!(
+        "⚠️ Config writes are disabled for {channel}. Set channels.{channel}.configWrites=true to enable."
+    )
 }
 
 /// Why a command could not be done.
@@ -385,7 +428,11 @@ pub(crate) enum CommandError {
 pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, CommandError>> + Send + 'a>>;
 
 /// Does what a command says and tells what came of it. It may be done twice, where the process ends in between.
-pub(crate) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
+pub(crate) async fn run(
+    context: &Context<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<Response, CommandError> {
     table::run(context, name, arguments).await
 }
 

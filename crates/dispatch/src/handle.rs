@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{AnswerMedia, MenuCommand};
+use openclaw_agent::skills::{Occasion, SkillCommand, Wanted};
+use openclaw_channels::{Address, AnswerMedia, MenuCommand, Target};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -27,6 +28,7 @@ use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
+use crate::messages::mirror::sessions_of;
 use crate::messages::{MessageError, MessageRequest, perform_for_operator};
 use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
 use crate::request::Request;
@@ -43,6 +45,21 @@ pub struct Dispatch {
     lanes: Arc<Supervisor>,
     /// Taken by whoever owes their answers.
     unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
+}
+
+/// What was sent to a conversation by hand.
+#[derive(Debug, Clone)]
+pub struct Mirrored {
+    /// The session that it was sent for, if one was named.
+    pub session_key: Option<SessionKey>,
+    /// Where it went.
+    pub address: Address,
+    /// The same, as it was read.
+    pub target: Target,
+    /// The words.
+    pub text: String,
+    /// The names of its files.
+    pub media: Vec<String>,
 }
 
 /// What became of a `chat.send`.
@@ -326,9 +343,20 @@ impl Dispatch {
         self.runner.load_files(names).await
     }
 
-    /// The commands that a platform may offer in its menu, in order.
-    pub fn menu(&self) -> Vec<MenuCommand> {
-        commands::menu()
+    /// The commands that a platform may offer in its menu, in order: our own, then those of the agents' skills.
+    pub async fn menu(&self) -> Vec<MenuCommand> {
+        let settings = self.runner.settings();
+        let mut skills: Vec<SkillCommand> = Vec::new();
+        for id in settings.config.agent_ids() {
+            let agent = settings.config.agent(&id);
+            let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
+            let snapshot = self.runner.skills().for_turn(wanted, Occasion::GoesOn(None)).await;
+            let own = commands::skill::commands(&snapshot).iter();
+            let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
+            let new: Vec<SkillCommand> = new.collect();
+            skills.extend(new);
+        }
+        commands::menu(&settings.config.commands, &skills)
     }
 
     /// What goes to chat platforms.
@@ -351,6 +379,34 @@ impl Dispatch {
     /// See [`MessageError`].
     pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
         perform_for_operator(&self.runner, request).await
+    }
+
+    /// Tells the session of a conversation what was sent there by hand: the named session, or else the one that answers there, if there is
+    /// one. Nothing depends on it: what can't be told is logged.
+    pub async fn mirror(&self, sent: Mirrored) {
+        let Mirrored { session_key, address, target, text, media } = sent;
+        let settings = self.runner.settings();
+        let derived = || sessions_of(&settings.sessions, &address, &target);
+        for key in session_key.map_or_else(derived, |key| vec![key]) {
+            if self.runner.entry_or_none(&key).await.is_none() {
+                continue;
+            }
+            let (runner, asked_at) = (Arc::clone(&self.runner), Instant::now());
+            let message = InjectMessage { session_key: key.clone(), text: text.clone(), label: None };
+            let media = media.clone();
+            let work = move |run| async move { inject::mirror(&runner, message, media, run, asked_at).await };
+            let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
+            match placed.outcome().await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(session = %key, %error, "what was sent there is not in its transcript")
+                }
+                Err(error) => {
+                    tracing::warn!(session = %key, %error, "what was sent there is not in its transcript")
+                }
+            }
+            return;
+        }
     }
 
     /// Tells a conversation what came of a turn that the gateway made by itself, such as a heartbeat. Told again, it is not said again.

@@ -38,6 +38,7 @@ mod session_model;
 mod setup;
 mod shared;
 pub mod status_card;
+pub mod surroundings;
 mod system_events;
 #[cfg(test)]
 mod testing;
@@ -45,8 +46,9 @@ pub mod usage_footer;
 
 pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
+pub use commands::reference as command_reference;
 pub use events::Events;
-pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
+pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError};
 pub use hooks::Ended;
 pub use intake::Receipt;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
@@ -54,4 +56,5 @@ pub use journal::{AccountCounts, JournalError};
 pub use messages::{MessageError, MessageRequest};
 pub use runner::Announcement;
 pub use setup::{Deps, Settings};
+pub use surroundings::Surroundings;
 pub use system_events::SystemEvents;

@@ -10,6 +10,7 @@ mod arguments;
 mod broadcast;
 pub(crate) mod files;
 mod guard;
+pub(crate) mod mirror;
 mod perform;
 pub(crate) mod place;
 mod route;

@@ -84,7 +84,7 @@ impl Origin {
     }
 
     /// `From`, such as `telegram:123` or `telegram:group:-100:topic:5`.
-    fn from(&self) -> String {
+    pub(crate) fn from(&self) -> String {
         let Address { channel, target, .. } = &self.address;
         match self.conversation.kind {
             ConversationKind::Direct => format!("{channel}:{target}"),

@@ -19,6 +19,7 @@ mod decide;
 mod deliver;
 mod device_secrets;
 mod estimate;
+mod footer;
 mod fork;
 mod gathered;
 mod given_up;
@@ -31,7 +32,7 @@ mod memory_flush;
 mod message_tool;
 mod not_begun;
 mod obstacle;
-mod prepare;
+pub(crate) mod prepare;
 mod protections;
 mod replies;
 mod reply_media;
@@ -176,7 +177,10 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
         permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => {
-            permit.waited.map(|waited| control.lane_wait.set(waited));
+            if let Some(waited) = permit.waited {
+                // The first wait is told.
+                let _ = control.lane_wait.set(waited);
+            }
             Ok(permit)
         }
     }
@@ -339,15 +343,21 @@ async fn drive(
         // Of what somebody stopped no more is said.
         Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let payloads = turn.remaining(live.finish(ended.payloads.clone()).await);
+            let left = live.finish(ended.payloads.clone()).await;
+            let had_some = !left.is_empty();
+            let mut payloads = turn.remaining(left);
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
+            // What the agent has sent by itself is no answer to stand below.
+            if !(had_some && payloads.is_empty()) {
+                runner.add_footer(&prepared, &ended, &mut payloads).await;
+            }
             let payloads = (!is_silent_failure).then_some(payloads);
-            Said { payloads, thinking, quoted: turn.quoted.clone() }
+            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
         // A program asked, and its answer is for a chat platform.
         None if row.payload.deliver_to.is_some() => {
             let payloads = Some(turn.remaining(ended.payloads.clone()));
-            Said { payloads, thinking, quoted: turn.quoted.clone() }
+            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
         None => Said::nothing(),
     };

@@ -17,6 +17,7 @@ use openclaw_tools::CommandLock;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use crate::surroundings::Surroundings;
 use crate::system_events::SystemEvents;
 
 /// What dispatch stands on.
@@ -45,6 +46,8 @@ pub struct Deps {
     pub command_lock: Option<CommandLock>,
     /// The gateway's own secrets: no tool may print them.
     pub secrets: Vec<SecretString>,
+    /// The gateway around it, for chat commands; `None` where there is none.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 /// One reading of the configuration, in the shapes the crates below want it.

@@ -3,6 +3,8 @@
 //! It is for answers that go to a chat platform. WebChat gets none, as with OpenClaw 2026.2.9: there the answer is what the
 //! model streamed.
 
+use openclaw_agent::ReplyPayload;
+use openclaw_agent::text::silent::is_silent;
 use openclaw_models::usage::{dollars, short_count};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Usage;
@@ -34,15 +36,15 @@ pub fn footer(
 }
 
 /// Adds a footer to the last payload that has a text, on a line of its own; without one it becomes a text of its own.
-pub fn append(texts: &mut Vec<String>, footer: &str) {
-    match texts.iter_mut().rev().find(|text| !text.is_empty()) {
-        Some(text) => {
+pub fn append(payloads: &mut Vec<ReplyPayload>, footer: &str) {
+    match payloads.iter_mut().rev().find(|payload| !payload.text.is_empty() && !is_silent(&payload.text)) {
+        Some(ReplyPayload { text, .. }) => {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
             text.push_str(footer);
         }
-        None => texts.push(footer.to_owned()),
+        None => payloads.push(ReplyPayload { text: footer.to_owned(), ..ReplyPayload::default() }),
     }
 }
 
@@ -99,8 +101,10 @@ mod tests {
             (&[], &["F"]),
         ];
         for (before, after) in rows {
-            let mut texts: Vec<String> = before.iter().map(ToString::to_string).collect();
-            append(&mut texts, "F");
+            let payload = |text: &&str| ReplyPayload { text: (*text).to_owned(), ..ReplyPayload::default() };
+            let mut payloads: Vec<ReplyPayload> = before.iter().map(payload).collect();
+            append(&mut payloads, "F");
+            let texts: Vec<&str> = payloads.iter().map(|payload| payload.text.as_str()).collect();
             assert_eq!(texts, after, "{before:?}");
         }
     }

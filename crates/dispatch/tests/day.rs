@@ -268,6 +268,7 @@ impl Person {
             command_variables: Vec::new(),
             command_lock: None,
             secrets: Vec::new(),
+            surroundings: None,
         })
         .await
         .unwrap();

@@ -28,6 +28,7 @@ mod request;
 mod server;
 mod start;
 mod state;
+mod surroundings;
 mod umask;
 mod upkeep;
 mod web_chat;

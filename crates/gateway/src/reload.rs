@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use openclaw_config::settings::ReloadMode;
-use openclaw_config::{Environment, Loaded, changed_paths, load, unsupported};
+use openclaw_config::{Environment, Loaded, Overrides, changed_paths, load, unsupported};
 use openclaw_dispatch::Settings;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +22,7 @@ use crate::state::GatewayState;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Keys that nothing depends on while the gateway runs.
-const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
+const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.around.reload", "gateway.remote"];
 /// Keys that are read when they are used.
 const LIVE: &[&str] = &[
     "identity",
@@ -39,8 +39,7 @@ const LIVE: &[&str] = &[
     "talk",
     "channels.defaults",
     "channels.telegram",
-    "commands.useAccessGroups",
-    "commands.ownerAllowFrom",
+    "commands",
     "skills",
     "hooks.internal",
     "ui",
@@ -130,6 +129,8 @@ fn is_below(path: &str, prefixes: &[&str]) -> bool {
 pub(crate) struct Reload {
     /// That of the process, before any config.
     environment: Environment,
+    /// What lies over the file.
+    overrides: Arc<Overrides>,
     ask: mpsc::Sender<Ask>,
 }
 
@@ -146,12 +147,17 @@ impl Reload {
     /// A handle and what [`follow`] listens to.
     pub(crate) fn new(environment: Environment) -> (Self, Asked) {
         let (ask, asked) = mpsc::channel(ASKS);
-        (Self { environment, ask }, asked)
+        (Self { environment, overrides: Arc::default(), ask }, asked)
     }
 
     /// The environment the gateway was started in.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// What lies over the file until the process ends.
+    pub(crate) fn overrides(&self) -> &Overrides {
+        &self.overrides
     }
 
     /// Has the files read and taken as far as they can be; returns when that is done.
@@ -181,12 +187,15 @@ struct Follower {
     seen: Option<Vec<Stamp>>,
     /// Lines for the operator that were logged already.
     told: HashSet<String>,
+    /// What lay over the file when it was read last.
+    laid_over: Value,
 }
 
 impl Follower {
     fn new(state: Arc<GatewayState>, asked: Asked) -> Self {
         let files = files_of(&state.loaded);
-        Self { state, asked, files, seen: None, told: HashSet::new() }
+        let laid_over = Value::Object(Map::new());
+        Self { state, asked, files, seen: None, told: HashSet::new(), laid_over }
     }
 
     async fn run(mut self) {
@@ -227,7 +236,7 @@ impl Follower {
     }
 
     async fn read(&mut self) {
-        let environment = self.state.reload.environment().clone();
+        let environment = self.state.around.reload.environment().clone();
         let Ok(loaded) = tokio::task::spawn_blocking(move || load(&environment)).await else { return };
         let files = files_of(&loaded);
         if files != self.files {
@@ -240,14 +249,21 @@ impl Follower {
             }
             return;
         }
-        match loaded.config() {
-            Ok(config) => self.take(&loaded, Settings::from(Arc::clone(config))).await,
+        match self.state.around.reload.overrides().over(&loaded) {
+            Ok(config) => self.take(&loaded, Settings::from(config)).await,
             Err(error) => tracing::warn!("config reload skipped, the settings in force stay: {error}"),
         }
     }
 
     async fn take(&mut self, loaded: &Loaded, new: Settings) {
-        match plan(&self.state.settings(), &new) {
+        let (now, laid_over) = (self.state.settings(), self.state.around.reload.overrides().shown());
+        let is_tried = std::mem::replace(&mut self.laid_over, laid_over.clone()) != laid_over;
+        let planned = match plan(&now, &new) {
+            // What lies over the file is tried at once, whatever the file says about reloads.
+            Plan::Nothing if is_tried => Plan::Take { live: Vec::new(), restart: Vec::new() },
+            planned => planned,
+        };
+        match planned {
             Plan::Nothing => {}
             Plan::Wait { restart } => {
                 self.tell_restart(loaded, restart);

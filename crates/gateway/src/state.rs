@@ -8,14 +8,12 @@ use openclaw_channels::Platforms;
 use openclaw_config::{Config, Loaded, Paths};
 use openclaw_dispatch::{Dispatch, Settings, SystemEvents};
 use openclaw_models::Models;
-use openclaw_models::quota::QuotaCache;
 use openclaw_protocol::Payload;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
 use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::transcript::Transcripts;
-use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{SessionKey, SessionStore};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -34,7 +32,7 @@ use crate::host::Host;
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::presence::{Presence, note_of};
-use crate::reload::Reload;
+use crate::surroundings::OwnSurroundings;
 
 /// Everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
@@ -42,18 +40,14 @@ pub struct GatewayState {
     pub loaded: Arc<Loaded>,
     /// The settings in force; replaced as a whole.
     pub(crate) settings: watch::Sender<Arc<Settings>>,
-    /// Reads the config file anew.
-    pub(crate) reload: Reload,
+    /// What chat commands ask of it or have it do.
+    pub(crate) around: Arc<OwnSurroundings>,
     /// The rows of all sessions.
     pub sessions: Arc<dyn SessionStore>,
     /// What was said in them.
     pub transcripts: Arc<dyn Transcripts>,
     /// Keeps the files of both in order.
     pub(crate) maintenance: Maintenance,
-    /// What transcripts used, as far as it was counted.
-    pub(crate) usage: UsageIndex,
-    /// What providers said of their quotas a moment ago.
-    pub(crate) quotas: QuotaCache,
     /// Model catalogue and selection.
     pub models: Models,
     /// Messages in, runs, replies.

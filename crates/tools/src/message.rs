@@ -24,6 +24,7 @@ const FACTS: ToolFacts = ToolFacts {
     description: DESCRIPTION,
     summary: "Send messages and channel actions",
     prompt_position: 16,
+    emoji: "✉️",
     label_arguments: &["action"],
     repeatable: true,
     ..ToolFacts::named("message")

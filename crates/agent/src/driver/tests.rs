@@ -383,6 +383,32 @@ async fn resuming_closes_open_calls_and_goes_on() {
 }
 
 #[tokio::test]
+async fn resuming_makes_open_calls_of_repeatable_tools_again() {
+    let mut stage = Stage::new([Reply::say("sorted out")]);
+    let calls = [
+        call("c1", "once", json!({})),
+        call("c2", "echo", json!({"text": "b"})),
+        call("c3", "once", json!({})),
+    ];
+    let asked = stage::assistant("Working.", &calls);
+    stage.set_transcript(vec![Message::User(UserMessage::text("go", 1)), Message::Assistant(asked)]);
+    let outcome = stage.resume().await;
+    let interrupted = "R! [openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
+    assert_eq!(
+        stage.transcript(),
+        [
+            "U go",
+            "A Working. (c1)(c2)(c3)",
+            interrupted,
+            "R c1 made again",
+            "R c3 made again",
+            "A sorted out"
+        ]
+    );
+    assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
+}
+
+#[tokio::test]
 async fn resuming_asks_again_after_a_failed_or_cut_off_answer() {
     let mut stage = Stage::new([Reply::say("again")]);
     let cut = openclaw_protocol::message::AssistantMessage {

@@ -1,6 +1,7 @@
 //! Directives a model may put into its text: reply tags, the voice tag, media lines (spec `messages.md` §8).
-//! Nothing inside a fenced code block is a directive.
+//! Nothing inside code is a directive.
 
+use super::code_span::{CodeSpans, backticks};
 use crate::reply::ReplyTo;
 
 /// A text with its directives taken out.
@@ -29,14 +30,9 @@ pub fn parse(text: &str) -> Directives {
 
 /// The part of an unfinished text that can no longer turn into a directive.
 pub(crate) fn settled(text: &str) -> &str {
-    let line_start = text.rfind('\n').map_or(0, |at| at + 1);
-    let line = text.get(line_start..).unwrap_or_default();
-    let trimmed = line.trim_start();
-    if MEDIA.starts_with(trimmed) || trimmed.starts_with(MEDIA) {
-        if !trimmed.is_empty() && !in_fence(text) {
-            return text.get(..line_start).unwrap_or_default();
-        }
-        return text;
+    let text = before_media_start(text);
+    if let Some(open) = tag_in_open_code(text) {
+        return text.get(..open).unwrap_or_default();
     }
     if let Some(open) = text.rfind("[[") {
         let tail = text.get(open + 2..).unwrap_or_default();
@@ -45,6 +41,43 @@ pub(crate) fn settled(text: &str) -> &str {
         }
     }
     text.strip_suffix('[').unwrap_or(text)
+}
+
+/// The text without its last line, where that begins as a media line does.
+fn before_media_start(text: &str) -> &str {
+    let line_start = text.rfind('\n').map_or(0, |at| at + 1);
+    let line = text.get(line_start..).unwrap_or_default().trim_start();
+    let is_start = !line.is_empty() && (MEDIA.starts_with(line) || line.starts_with(MEDIA));
+    // A tag may stand before a fence on its line.
+    let is_prose = || !in_fence(&tags(text, &mut Directives::default()));
+    if is_start && is_prose() { text.get(..line_start).unwrap_or_default() } else { text }
+}
+
+/// Where a tag stands behind a backtick that may still turn out to begin code: then it is none.
+fn tag_in_open_code(text: &str) -> Option<usize> {
+    let (prose, is_code) = segments(text).pop()?;
+    if is_code || !prose.contains("[[") {
+        return None;
+    }
+    let offset = text.len() - prose.len();
+    let mut spans = CodeSpans::new(prose);
+    let mut at = 0;
+    while let Some(found) = prose.get(at..)?.find('`') {
+        at += found;
+        let run = backticks(prose.get(at..)?);
+        // Backticks at the very end may become more.
+        match spans.end_of(at, run).filter(|end| *end < prose.len()) {
+            Some(end) => at = end,
+            None if spans.is_in_last_paragraph(at) => {
+                let open = at + prose.get(at..)?.find("[[")?;
+                let tail = prose.get(open + 2..)?;
+                let inner = tail.get(..tail.find("]]").unwrap_or(tail.len()))?;
+                return (may_become_tag(inner) || tag(inner).is_some()).then_some(offset + open);
+            }
+            None => at += run,
+        }
+    }
+    None
 }
 
 const MEDIA: &str = "MEDIA:";
@@ -67,7 +100,7 @@ fn may_become_tag(inner: &str) -> bool {
 }
 
 fn tag(inner: &str) -> Option<Tag> {
-    if inner.contains('\n') {
+    if inner.len() > MAX_MEDIA + MAX_TAG || inner.contains('\n') {
         return None;
     }
     let (name, value) = match inner.split_once(':') {
@@ -108,26 +141,54 @@ fn tags(text: &str, found: &mut Directives) -> String {
 
 fn untagged(segment: &str, found: &mut Directives) -> (String, bool) {
     let mut out = String::with_capacity(segment.len());
-    let mut rest = segment;
     let mut any = false;
-    while let Some((before, tail)) = rest.split_once("[[") {
-        out.push_str(before);
-        let parsed = tail.split_once("]]").and_then(|(inner, after)| tag(inner).map(|tag| (tag, after)));
+    let mut spans = CodeSpans::new(segment);
+    // Where tags end next; looked for once however many begin before it.
+    let mut close = Some(0);
+    let mut at = 0;
+    while let Some(next) = segment.get(at..).and_then(|rest| rest.find(['[', '`'])).map(|next| at + next) {
+        out.push_str(segment.get(at..next).unwrap_or_default());
+        let rest = segment.get(next..).unwrap_or_default();
+        let run = backticks(rest);
+        if run > 0 {
+            at = spans.end_of(next, run).unwrap_or(next + run);
+            out.push_str(segment.get(next..at).unwrap_or_default());
+            continue;
+        }
+        if !rest.starts_with("[[") {
+            out.push('[');
+            at = next + 1;
+            continue;
+        }
+        let inner = next + 2;
+        if close.is_some_and(|close| close < inner) {
+            close = segment.get(inner..).and_then(|rest| rest.find("]]")).map(|end| inner + end);
+        }
+        let parsed = close.and_then(|end| Some((tag(segment.get(inner..end)?)?, end + 2)));
         match parsed {
             Some((tag, after)) => {
                 apply(tag, found);
                 any = true;
-                out.push(' ');
-                rest = after;
+                at = after + put_gap(&mut out, segment.get(after..).unwrap_or_default());
             }
             None => {
                 out.push_str("[[");
-                rest = tail;
+                at = inner;
             }
         }
     }
-    out.push_str(rest);
+    out.push_str(segment.get(at..).unwrap_or_default());
     (out, any)
+}
+
+/// A blank in place of a tag; at the start of a line none, there the blanks behind it go too. Says how long those are.
+fn put_gap(out: &mut String, behind: &str) -> usize {
+    let is_line_start = out.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|c| c == '\n');
+    if !is_line_start {
+        out.push(' ');
+        return 0;
+    }
+    behind.len() - behind.trim_start_matches([' ', '\t']).len()
 }
 
 fn apply(tag: Tag, found: &mut Directives) {
@@ -141,21 +202,26 @@ fn apply(tag: Tag, found: &mut Directives) {
     }
 }
 
-/// Runs of blanks become one space, blanks around line breaks go.
+/// Runs of blanks become one space, those at the end of a line go. Lines keep their indent.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        let words = line.trim_start_matches([' ', '\t']);
+        if words.is_empty() {
+            continue;
+        }
+        out.push_str(line.get(..line.len() - words.len()).unwrap_or_default());
+        let words: Vec<&str> = words.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         out.push_str(&words.join(" "));
     }
     out
 }
 
 /// The text cut into prose and fenced code, each with its line breaks.
-fn segments(text: &str) -> Vec<(&str, bool)> {
+pub(super) fn segments(text: &str) -> Vec<(&str, bool)> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut at = 0;
@@ -293,7 +359,15 @@ mod tests {
             ("[[reply_to_current]] a [[reply_to:5]] b", "a b", id("5"), false),
             ("[[reply_to:1]][[reply_to_current]]Z", "Z", id("1"), false),
             ("[[reply_to:]] x", "[[reply_to:]] x", None, false),
-            ("line1  \n   line2   [[reply_to_current]]", "line1\nline2", Some(ReplyTo::Current), false),
+            // Lines keep their indent (`channels.md` §4.5).
+            ("line1  \n   line2   [[reply_to_current]]", "line1\n   line2", Some(ReplyTo::Current), false),
+            ("a [[reply_to: 99 ]]\n  indented", "a\n  indented", id("99"), false),
+            ("a\n  [[voice]]  b", "a\n  b", None, true),
+            // Nothing in code is a tag.
+            ("use `[[reply_to:1]]` to answer [[voice]]", "use `[[reply_to:1]]` to answer", None, true),
+            ("use ``a ` [[reply_to:1]]`` x", "use ``a ` [[reply_to:1]]`` x", None, false),
+            ("it`s [[reply:1]] fine", "it`s fine", id("1"), false),
+            ("[[[reply:1]]]", "[[[reply:1]]]", None, false),
             ("[[audio_as_voice]]\nhi", "hi", None, true),
             ("[[voice]] hi [[reply:current]]", "hi", Some(ReplyTo::Current), true),
             ("[[reply:7]] x", "x", id("7"), false),
@@ -350,6 +424,10 @@ mod tests {
             ("a\n", "a\n"),
             ("a\nMedal", "a\nMedal"),
             ("a [[voice]] b", "a [[voice]] b"),
+            ("use `[[voice]] b", "use `"),
+            ("use `[[x]] b", "use `[[x]] b"),
+            ("use `[[voice]]` b", "use `[[voice]]` b"),
+            ("it`s\n\n[[voice]] b", "it`s\n\n[[voice]] b"),
             ("```\nMEDIA:x", "```\nMEDIA:x"),
         ];
         for (input, expect) in rows {

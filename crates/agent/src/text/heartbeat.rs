@@ -81,16 +81,14 @@ fn unmarked(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, tag)) = rest.split_once('<') {
         plain.push_str(before);
-        match tag.split_once('>') {
-            Some((_, after)) => {
-                plain.push(' ');
-                rest = after;
-            }
-            None => {
-                plain.push('<');
-                rest = tag;
-            }
-        }
+        let Some((_, after)) = tag.split_once('>') else {
+            // None that comes later has an end either.
+            plain.push('<');
+            rest = tag;
+            break;
+        };
+        plain.push(' ');
+        rest = after;
     }
     plain.push_str(rest);
     let plain = plain.replace("&nbsp;", " ");
@@ -134,6 +132,10 @@ mod tests {
             (&format!("HEARTBEAT_OK {long}"), BEAT, Some(long.as_str())),
             (&"A".repeat(300), BEAT, Some(&"A".repeat(300))),
             ("x HEARTBEAT_OK", no_limit, Some("x")),
+            ("HEARTBEAT_OK ok", no_limit, Some("ok")),
+            ("a HEARTBEAT_OK b", BEAT, Some("a HEARTBEAT_OK b")),
+            ("a HEARTBEAT_OK b", Answering::Message, Some("a HEARTBEAT_OK b")),
+            ("<i>x</i> < < HEARTBEAT_OK", Answering::Message, Some("<i>x</i> < <")),
             ("HEARTBEAT_OK", no_limit, None),
             ("HEARTBEAT_OK hello", Answering::Message, Some("hello")),
             ("hello HEARTBEAT_OK", Answering::Message, Some("hello")),

@@ -9,7 +9,7 @@ pub const HEARTBEAT_TOKEN: &str = "HEARTBEAT_OK";
 /// Whether the whole message is the silent token, white space, Markdown and punctuation around it aside. A text that
 /// merely contains the token is a text.
 pub fn is_silent(text: &str) -> bool {
-    text.contains(SILENT_TOKEN) && core(text) == SILENT_TOKEN
+    core(text) == SILENT_TOKEN
 }
 
 /// Whether more text could still make this message exactly one of the tokens: then nothing of it is shown yet.
@@ -65,6 +65,7 @@ mod tests {
             "NO_REPLY -- ok",
             "NO_REPLY thanks",
             "Hello NO_REPLY",
+            "Hello NO_REPLY!!",
             "NO_REPLY\nmore text",
             "The token NO_REPLY is used here",
             "Done! NO_REPLY",

@@ -1,7 +1,12 @@
 //! Reasoning tags in text: `<think>…</think>` and its kin are hidden, `<final>` tags removed or obeyed
-//! (spec `streaming.md` §6). Tags inside code are text.
+//! (spec `streaming.md` §6). Tags inside code are text. Tool calls that were written as text are taken out too.
+
+use std::borrow::Cow;
 
 use openclaw_protocol::message::{Block, TextBlock, ThinkingBlock};
+
+use super::code_span::CodeSpans;
+use super::leaked_call;
 
 /// How a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +30,24 @@ pub struct Stripped {
 /// the wrong form is better than none.
 pub fn strip(text: &str, rules: TagRules) -> Stripped {
     let scan = Scan::new(text, rules).run();
-    if rules.final_only && rules.complete && !scan.saw_final {
-        return Scan::new(text, TagRules { final_only: false, ..rules }).run().out;
-    }
-    scan.out
+    let has_no_form = rules.final_only && rules.complete && !scan.saw_final;
+    let out = if has_no_form {
+        Scan::new(text, TagRules { final_only: false, ..rules }).run().out
+    } else {
+        scan.out
+    };
+    let visible = match leaked_call::without(&out.visible, rules.complete) {
+        Cow::Owned(visible) => visible,
+        Cow::Borrowed(_) => out.visible,
+    };
+    Stripped { visible, thinking: out.thinking }
 }
 
 /// The names of thinking tags.
 const THINKING: [&str; 4] = ["thinking", "think", "thought", "antthinking"];
 const FINAL: &str = "final";
-/// Longest tag that is waited for, in bytes.
-const MAX_TAG: usize = 32;
+/// Longest tag, its attributes included, in bytes: longer ones are text.
+const MAX_TAG: usize = 128;
 
 struct Scan<'a> {
     text: &'a str,
@@ -45,6 +57,7 @@ struct Scan<'a> {
     saw_final: bool,
     /// An inline code span is open and its end may still come.
     open_span: bool,
+    spans: CodeSpans<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +80,15 @@ enum Candidate {
 
 impl<'a> Scan<'a> {
     fn new(text: &'a str, rules: TagRules) -> Self {
-        Self { text, rules, out: Stripped::default(), in_final: false, saw_final: false, open_span: false }
+        Self {
+            text,
+            rules,
+            out: Stripped::default(),
+            in_final: false,
+            saw_final: false,
+            open_span: false,
+            spans: CodeSpans::new(text),
+        }
     }
 
     fn run(mut self) -> Self {
@@ -133,10 +154,12 @@ impl<'a> Scan<'a> {
         let len = if run >= 3 && self.starts_line(at) {
             fence_len(rest, run)
         } else if mark == '`' {
-            match span_len(rest, run) {
-                Some(len) => len,
+            // Backticks at the very end of a text that goes on may become more.
+            let may_end = |end: &usize| self.rules.complete || *end < self.text.len();
+            match self.spans.end_of(at, run).filter(may_end) {
+                Some(end) => end - at,
                 None => {
-                    self.open_span |= !self.rules.complete && !rest.contains("\n\n");
+                    self.open_span |= !self.rules.complete && self.spans.is_in_last_paragraph(at);
                     run
                 }
             }
@@ -148,8 +171,8 @@ impl<'a> Scan<'a> {
     }
 
     fn starts_line(&self, at: usize) -> bool {
-        let before = self.text.get(..at).unwrap_or_default();
-        before.rsplit('\n').next().unwrap_or_default().chars().all(|c| c == ' ' || c == '\t')
+        let before = self.text.get(..at).unwrap_or_default().trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with('\n')
     }
 
     fn show(&mut self, piece: &str) {
@@ -172,45 +195,36 @@ fn fence_len(rest: &str, run: usize) -> usize {
     rest.len()
 }
 
-/// Length of an inline code span that starts with `run` backticks; spans do not cross a blank line.
-fn span_len(rest: &str, run: usize) -> Option<usize> {
-    let end = rest.find("\n\n").unwrap_or(rest.len());
-    let mut at = run;
-    while let Some(found) = rest.get(at..end)?.find('`') {
-        let start = at + found;
-        let tail = rest.get(start..end)?;
-        let length = tail.len() - tail.trim_start_matches('`').len();
-        if length == run {
-            return Some(start + length);
-        }
-        at = start + length;
-    }
-    None
-}
-
-/// What the `<` at the start of `rest` begins.
+/// What the `<` at the start of `rest` begins. Behind its name a tag may have attributes; one that closes itself is an end.
 fn candidate(rest: &str) -> Candidate {
     let mut close = false;
     let mut name = String::new();
     let mut name_ended = false;
+    let mut last = '<';
     for (at, c) in rest.char_indices().skip(1) {
         match c {
             '>' => {
+                let close = close || last == '/';
                 return named(&name).map_or(Candidate::Text, |kind| Candidate::Tag {
                     kind,
                     close,
                     len: at + 1,
                 });
             }
+            '<' | '\n' => return Candidate::Text,
             '/' if !close && name.is_empty() => close = true,
-            c if c.is_whitespace() => name_ended = !name.is_empty(),
-            c if c.is_ascii_alphabetic() && !name_ended => name.push(c.to_ascii_lowercase()),
+            c if c.is_whitespace() => name_ended |= !name.is_empty(),
+            // An attribute.
+            _ if name_ended => {}
+            '/' => name_ended = true,
+            c if c.is_ascii_alphabetic() => name.push(c.to_ascii_lowercase()),
             _ => return Candidate::Text,
         }
         let possible = if name_ended { named(&name).is_some() } else { may_be_named(&name) };
         if !possible || at > MAX_TAG {
             return Candidate::Text;
         }
+        last = c;
     }
     Candidate::Undecided
 }
@@ -296,6 +310,13 @@ mod tests {
             ("<think>it`s</think> That`s <think>x</think>all", " That`s all"),
             ("1 < 2 and <b>bold</b> <thinker>", "1 < 2 and <b>bold</b> <thinker>"),
             ("tail <thi", "tail <thi"),
+            ("<think>a</think>b", "b"),
+            ("<think>unclosed", ""),
+            ("<thinking class='x'>q</thinking>z", "z"),
+            ("<THINK>q</ Think >z", "z"),
+            ("a <think/> b", "a  b"),
+            ("a <think /> b <thinking about> c", "a  b "),
+            ("<thinks>a <final answer> b", "<thinks>a  b"),
             ("~~~\n<think>\n~~~\nx<think>y</think>", "~~~\n<think>\n~~~\nx"),
         ];
         for (input, expect) in rows {
@@ -348,6 +369,25 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(3000))]
+
+        /// Wherever a text is cut, what is shown before the cut is how the whole begins: nothing flashes.
+        #[test]
+        fn what_is_shown_of_a_part_stays(
+            text in "(<think>|</think>|<final>|</final>|<thinking a='b'>|< /thought >|<b>|`|``|```\n|~~~\n|\n|\n\n|\\[Tool Call: x\\]|\nArguments: \\{\"a\": 1\\}|\\[Tool Result for ID 1\\]|<minimax:tool_call>|</minimax:tool_call>|[a-c </\\[\\]]|é){0,16}",
+            cut in 0..80usize,
+            final_only: bool,
+        ) {
+            let cut = text.floor_char_boundary(cut.min(text.len()));
+            let part = strip(&text[..cut], TagRules { final_only, complete: false });
+            let whole = strip(&text, TagRules { final_only, complete: false });
+            proptest::prop_assert!(whole.visible.starts_with(&part.visible), "{:?} of {:?}", part, whole);
+            if !final_only {
+                let ended = strip(&text, TagRules { final_only, complete: true });
+                proptest::prop_assert!(ended.visible.starts_with(&part.visible), "{:?} of {:?}", part, ended);
+            }
+        }
+
         #[test]
         fn stripping_never_panics_and_never_invents_text(text in "[<>/`~ a-f\\n]{0,6}(<think>|</think>|<final>|`|```\n|x|é){0,8}") {
             for complete in [false, true] {

@@ -17,7 +17,13 @@ pub(crate) struct VisibleText {
     shown: String,
     /// Whether anything in `raw` needs more than trimming.
     special: bool,
+    /// Below so many bytes a long `raw` is not read anew.
+    next_read: usize,
 }
+
+/// Bytes up to which a text is read anew with every delta. A longer one is read when a sixty-fourth has come in, so that the work grows
+/// with its length and not with the square of it.
+const READ_EVERY_TIME: usize = 16 * 1024;
 
 impl VisibleText {
     pub(crate) fn new(final_only: bool) -> Self {
@@ -31,13 +37,25 @@ impl VisibleText {
         }
         self.block = Some(block);
         self.raw.push_str(delta);
-        self.special |= delta.contains(['<', '[']) || (delta.contains('M') && self.has_media_start());
+        self.special |=
+            delta.contains(['<', '[']) || (delta.contains('M') && self.has_media_start(delta.len()));
+        if self.special && self.raw.len() < self.next_read {
+            return None;
+        }
         let text = self.clean(false);
         if silent::may_become_token(&text) {
             return None;
         }
-        let delta = text.strip_prefix(self.shown.as_str()).filter(|delta| !delta.is_empty())?.to_owned();
-        Some(self.extend(delta))
+        let delta = match self.special {
+            true => text.strip_prefix(self.shown.as_str()),
+            // It is longer than what was shown, and begins with it.
+            false => text.get(self.shown.len()..),
+        };
+        let delta = delta.filter(|delta| !delta.is_empty()).map(str::to_owned);
+        if self.raw.len() > READ_EVERY_TIME {
+            self.next_read = self.raw.len() + self.raw.len() / 64;
+        }
+        delta.map(|delta| self.extend(delta))
     }
 
     /// The message is whole: shows what is left, or the corrected text when it could not be extended. `whole` is the
@@ -70,9 +88,12 @@ impl VisibleText {
         if is_first { TextChange::Begins(delta) } else { TextChange::Grows(delta) }
     }
 
-    /// Whether a line begins as a media line does. Code marks matter only beside tags and directives.
-    fn has_media_start(&self) -> bool {
-        self.raw.lines().any(|line| line.trim_start().starts_with('M'))
+    /// Whether one of the lines that the last `new` bytes belong to begins as a media line does. Code marks matter only beside tags and
+    /// directives.
+    fn has_media_start(&self, new: usize) -> bool {
+        let before = self.raw.get(..self.raw.len() - new).unwrap_or_default();
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        self.raw.get(line..).unwrap_or_default().lines().any(|line| line.trim_start().starts_with('M'))
     }
 
     fn clean(&self, complete: bool) -> Cow<'_, str> {
@@ -136,6 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn a_long_text_is_shown_in_larger_steps_and_whole_at_its_end() {
+        let mut visible = VisibleText::new(false);
+        let mut shown = 0;
+        for at in 0..20_000 {
+            shown += usize::from(visible.push(0, if at == 0 { "[a]" } else { "word " }).is_some());
+        }
+        assert!((3_000..4_000).contains(&shown), "{shown}");
+        visible.finish("");
+        assert_eq!(visible.shown.len(), "[a]".len() + 19_999 * "word ".len() - 1);
+    }
+
+    #[test]
     fn blocks_are_separate_lines() {
         let mut visible = VisibleText::new(false);
         visible.push(0, "one");
@@ -150,7 +183,36 @@ mod tests {
         assert_eq!(visible.finish(""), Some(TextChange::Corrected("a b".into())));
     }
 
+    /// Text full of what is more than text.
+    const PIECES: &str = "(<think>|</think>|<final>|`|``|\n```\n|\\[\\[voice\\]\\]|\\[\\[reply_to:1\\]\\]|\\[|\\]|NO_REPLY|HEARTBEAT_OK|\nMEDIA:\\./a\\.png|MEDIA|[a-c <\n]|é){0,14}";
+
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(3000))]
+
+        /// Wherever its deltas are cut, a message is shown the same at its end.
+        #[test]
+        fn the_end_is_the_same_however_it_is_cut(text in PIECES, steps in proptest::collection::vec(1..9usize, 1..30)) {
+            let mut whole = VisibleText::new(false);
+            whole.finish(&text);
+            let mut cut = VisibleText::new(false);
+            let chars: Vec<char> = text.chars().collect();
+            let mut at = 0;
+            for step in steps.iter().cycle() {
+                if at >= chars.len() {
+                    break;
+                }
+                let end = (at + step).min(chars.len());
+                let before = cut.shown.clone();
+                cut.push(0, &chars[at..end].iter().collect::<String>());
+                // What was shown is never taken back, but for blanks.
+                let bare = |text: &str| text.split_whitespace().collect::<String>();
+                proptest::prop_assert!(bare(&whole.shown).starts_with(&bare(&before)), "{:?} of {:?}", before, whole.shown);
+                at = end;
+            }
+            cut.finish(&text);
+            proptest::prop_assert_eq!(cut.shown, whole.shown);
+        }
+
         #[test]
         fn deltas_add_up_to_the_text_however_it_is_cut(
             pieces in proptest::collection::vec("(<think>|</think>|`|\\[\\[voice\\]\\]|NO_REPLY|MEDIA:|[a-c <\\n]|é){0,4}", 0..12)

@@ -351,6 +351,41 @@ mod tests {
     }
 
     #[test]
+    fn a_request_is_forgotten_after_an_hour() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = PairingStore::new(dir.path(), "telegram", "default");
+        let start = now_ms();
+        let ask = |id: &str, minute: i64| store.request_at(id, Map::new(), start + minute * MINUTE).unwrap();
+        let Requested::New(first) = ask("1", 0) else { panic!("it is new") };
+        assert_eq!(ask("1", 10), Requested::Known(first.clone()));
+        assert!(matches!(ask("2", 30), Requested::New(_)) && matches!(ask("3", 30), Requested::New(_)));
+        assert_eq!(ask("4", 30), Requested::Full);
+        // To ask again does not make it last longer.
+        assert_eq!(ask("1", 60), Requested::Known(first.clone()));
+        assert!(matches!(ask("1", 61), Requested::New(code) if code != first));
+        let (before, at) = (&first, start + 61 * MINUTE);
+        assert_eq!(store.approve_at(&Telegram, before, at).unwrap(), None, "its code says nothing any more");
+    }
+
+    #[test]
+    fn a_request_tells_what_is_known_of_its_sender() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = PairingStore::new(dir.path(), " Tele/gram..", "default");
+        let meta = |value: Value| value.as_object().unwrap().clone();
+        let told = meta(json!({"username": " ada ", "name": " ", "age": 5}));
+        let Requested::New(code) = store.request("1", told).unwrap() else { panic!("it is new") };
+        store.request("1", Map::new()).unwrap();
+        let file = dir.path().join("tele_gram_-pairing.json");
+        let text = fs::read_to_string(&file).unwrap();
+        let kept: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(kept["version"], 1);
+        assert_eq!((&kept["requests"][0]["id"], &kept["requests"][0]["code"]), (&json!("1"), &json!(code)));
+        assert_eq!(kept["requests"][0]["meta"], json!({"username": "ada"}), "nothing takes it away");
+        assert!(text.starts_with("{\n  ") && text.ends_with("}\n"));
+        assert!(code.len() == CODE_LENGTH && code.bytes().all(|letter| ALPHABET.contains(&letter)));
+    }
+
+    #[test]
     fn files_are_those_of_openclaw_and_accounts_have_their_own() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("telegram-allowFrom.json"), r#"{"version":1,"allowFrom":["7"],"x":1}"#)

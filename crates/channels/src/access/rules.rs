@@ -164,10 +164,42 @@ impl Speaker<'_> {
     }
 }
 
-/// Whether somebody may give commands by what their channel says of them (spec `channels.md` §2.5): with access groups a list has to
-/// name them; without, whoever is heard may.
+/// Whether somebody may give commands by what their channel says of them (spec `channels.md` §2.5).
 pub fn may_command(use_access_groups: bool, admission: &Admission) -> bool {
-    !use_access_groups || (admission.has_list && admission.is_listed)
+    let list = Authorizer { is_configured: admission.has_list, allows: admission.is_listed };
+    may_command_by(use_access_groups, &[list], WithoutGroups::Allow)
+}
+
+/// A list that may name who gives commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Authorizer {
+    /// Whether there is one.
+    pub is_configured: bool,
+    /// Whether it names them.
+    pub allows: bool,
+}
+
+/// Who may give commands where `commands.useAccessGroups` is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WithoutGroups {
+    /// Whoever is heard.
+    #[default]
+    Allow,
+    /// Nobody.
+    Deny,
+    /// Whoever is named, or anybody where there is no list.
+    Configured,
+}
+
+/// With access groups one of the lists that are there has to name them; without, the platform says.
+pub fn may_command_by(use_access_groups: bool, lists: &[Authorizer], without_groups: WithoutGroups) -> bool {
+    let is_named = || lists.iter().any(|list| list.is_configured && list.allows);
+    match (use_access_groups, without_groups) {
+        (true, _) => is_named(),
+        (false, WithoutGroups::Allow) => true,
+        (false, WithoutGroups::Deny) => false,
+        (false, WithoutGroups::Configured) => is_named() || !lists.iter().any(|list| list.is_configured),
+    }
 }
 
 /// What decides whether a message in a group is for the account.
@@ -347,7 +379,29 @@ mod tests {
         }
     }
 
-    /// Spec `channels.md` §2.5, for the lists that platforms have.
+    /// Spec `channels.md` §2.5.
+    #[test]
+    fn commands_are_for_who_an_authorizer_names() {
+        use WithoutGroups::{Allow, Configured, Deny};
+        let (none, other, ours) = ((false, true), (true, false), (true, true));
+        let rows = [
+            (true, &[none][..], Allow, false),
+            (true, &[other, ours], Allow, true),
+            (true, &[], Allow, false),
+            (false, &[other], Allow, true),
+            (false, &[none], Deny, false),
+            (false, &[(false, false)], Configured, true),
+            (false, &[other], Configured, false),
+            (false, &[other, ours], Configured, true),
+        ];
+        for (use_access_groups, lists, mode, expect) in rows {
+            let given: Vec<Authorizer> =
+                lists.iter().map(|&(is_configured, allows)| Authorizer { is_configured, allows }).collect();
+            assert_eq!(may_command_by(use_access_groups, &given, mode), expect, "{lists:?} {mode:?}");
+        }
+    }
+
+    /// The same, for the lists that platforms have.
     #[test]
     fn commands_are_for_who_is_listed() {
         let rows = [

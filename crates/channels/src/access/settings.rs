@@ -166,6 +166,13 @@ impl AccessSettings {
         })
     }
 
+    /// Whether messages of a group must mention the account: its topic says so, or the group, or all groups do.
+    pub fn requires_mention(&self, group: &str, topic: Option<&str>) -> bool {
+        let Some(group) = self.groups.get(group).or_else(|| self.groups.get("*")) else { return true };
+        let topic = topic.and_then(|topic| group.topics.get(topic).or_else(|| group.topics.get("*")));
+        topic.and_then(|topic| topic.require_mention).or(group.rules.require_mention).unwrap_or(true)
+    }
+
     /// Whether the channel may write the configuration.
     pub fn may_write_config(&self) -> bool {
         self.config_writes.unwrap_or(true)

@@ -32,13 +32,23 @@ fn address_len(text: &str, scheme: usize) -> usize {
     let text = text.get(..text.floor_char_boundary(MAX_ADDRESS + 1)).unwrap_or_default();
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '`');
     let mut address = text.get(..text.find(is_end).unwrap_or(text.len())).unwrap_or_default();
+    let more = |closing: char, opening: char| {
+        address.matches(closing).count().saturating_sub(address.matches(opening).count())
+    };
+    let (mut round, mut square) = (more(')', '('), more(']', '['));
     while let Some(last) = address.chars().next_back() {
-        let count = |bracket: char| address.matches(bracket).count();
-        let is_dropped = match last {
-            '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '*' | '_' | '~' | '|' => true,
-            ')' => count(')') > count('('),
-            ']' => count(']') > count('['),
-            _ => false,
+        let brackets = match last {
+            ')' => Some(&mut round),
+            ']' => Some(&mut square),
+            _ => None,
+        };
+        let is_dropped = match brackets {
+            Some(0) => false,
+            Some(too_many) => {
+                *too_many -= 1;
+                true
+            }
+            None => matches!(last, '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '*' | '_' | '~' | '|'),
         };
         if !is_dropped {
             break;
@@ -54,11 +64,13 @@ mod tests {
 
     #[test]
     fn only_addresses_with_a_scheme_are_links() {
-        let rows: [(&str, &[&str]); 8] = [
+        let rows: [(&str, &[&str]); 10] = [
             ("see https://a.b/c?d=1&e=2.", &["https://a.b/c?d=1&e=2"]),
             ("(https://a.b/c) and http://x", &["https://a.b/c", "http://x"]),
             ("https://en.wikipedia.org/wiki/Rust_(game)", &["https://en.wikipedia.org/wiki/Rust_(game)"]),
             ("https:// http://", &[]),
+            ("([https://a.b/c]).", &["https://a.b/c"]),
+            ("https://a.b/(c[d].)]).", &["https://a.b/(c[d].)"]),
             ("README.md example.com a@b.co", &[]),
             ("xhttps://a.b", &[]),
             ("http https httpshttps://a.b", &[]),

@@ -9,6 +9,9 @@ use super::styled::{Span, Style, Styled};
 use super::table::Table;
 use super::{Reading, TableMode, angle, autolink, spoiler};
 
+/// Levels of lists that are shown by an indent of their own. A line of a thousand dashes has a thousand levels.
+const DEEPEST: usize = 12;
+
 /// The styled text that Markdown means: CommonMark with struck-through text and tables. Paragraphs are parted by a blank line, lists have
 /// `•` or numbers, images are their description, HTML is shown as it is written.
 pub fn read(markdown: &str, reading: Reading) -> Styled {
@@ -27,8 +30,10 @@ struct Builder<'m> {
     source: &'m str,
     reading: Reading,
     out: Styled,
-    /// Spans that have begun, by their index in `out`.
+    /// Spans that have begun, by their index in `out`; how many of them are code, and how many links.
     open: Vec<usize>,
+    codes: usize,
+    links: usize,
     /// The lists that it is in, by the number of their next item.
     lists: Vec<Option<u64>>,
     /// Whether a list item has begun and nothing is in it yet.
@@ -48,6 +53,8 @@ impl<'m> Builder<'m> {
             reading,
             out: Styled::default(),
             open: Vec::new(),
+            codes: 0,
+            links: 0,
             lists: Vec::new(),
             is_fresh_item: false,
             bars: Vec::new(),
@@ -146,9 +153,7 @@ impl<'m> Builder<'m> {
 
     fn text(&mut self, text: &str) {
         let start = self.out.text.len();
-        let styles = || self.open.iter().filter_map(|at| self.out.spans.get(*at)).map(|span| &span.style);
-        let is_code = styles().any(Style::is_code);
-        let is_link = styles().any(|style| matches!(style, Style::Link(_)));
+        let (is_code, is_link) = (self.codes > 0, self.links > 0);
         if self.reading.autolinks && !is_code && !is_link {
             let links = autolink::addresses(text).into_iter().map(|range| Span {
                 style: Style::Link(text.get(range.clone()).unwrap_or_default().to_owned()),
@@ -191,7 +196,7 @@ impl<'m> Builder<'m> {
     }
 
     fn indent(&mut self, levels: usize) {
-        self.out.text.push_str(&"  ".repeat(levels));
+        self.out.text.push_str(&"  ".repeat(levels.min(DEEPEST)));
     }
 
     /// So many line breaks, unless they are there, or nothing is before them.
@@ -206,6 +211,8 @@ impl<'m> Builder<'m> {
 
     fn open(&mut self, style: Style) {
         let start = self.out.text.len();
+        self.codes += usize::from(style.is_code());
+        self.links += usize::from(matches!(style, Style::Link(_)));
         self.open.push(self.out.spans.len());
         self.out.spans.push(Span { range: start..start, style });
     }
@@ -213,6 +220,8 @@ impl<'m> Builder<'m> {
     fn close(&mut self) {
         if let Some(span) = self.open.pop().and_then(|at| self.out.spans.get_mut(at)) {
             span.range.end = self.out.text.len();
+            self.codes -= usize::from(span.style.is_code());
+            self.links -= usize::from(matches!(span.style, Style::Link(_)));
         }
     }
 

@@ -4,6 +4,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::styled::{Style, Styled};
 
+/// Cells are padded to this width at most: a long one must not make every row as long.
+const WIDEST: usize = 80;
+
 /// What becomes of a table: `channels.<id>.markdown.tables`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TableMode {
@@ -43,7 +46,8 @@ impl Table {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width =
             |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0).max(3)).collect();
+        let widths: Vec<usize> =
+            (0..columns).map(|column| width(column).unwrap_or(0).clamp(3, WIDEST)).collect();
         let mut text = String::new();
         for (at, row) in rows.iter().enumerate() {
             line(&mut text, &widths, |column| row.get(column).cloned().unwrap_or_default());

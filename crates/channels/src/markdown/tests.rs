@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::render::{PLAIN, SIGNAL, SLACK, SignalStyle, WHATSAPP, plain, signal, slack, whatsapp};
 use super::*;
@@ -37,6 +38,7 @@ fn blocks_stand_apart_as_they_are_read() {
         ("~5 to ~10, a~b~c", "~5 to ~10, a~b~c"),
         ("<b>nope</b> <div>\n**x**", "<b>nope</b> <div>\nx"),
         ("<div>\n\n**x**\n</div>", "<div>\n\nx\n</div>"),
+        ("<b>**x <i _y_> &lt", "<b>**x <i y> &lt"),
         ("a &lt; b &amp;&amp; c", "a < b && c"),
         ("`a < b`", "a < b"),
         ("x\u{FDD0}y <z>", "xy <z>"),
@@ -46,6 +48,13 @@ fn blocks_stand_apart_as_they_are_read() {
     for (input, expect) in rows {
         assert_eq!(read(input, Reading::PLAIN).text, expect, "{input:?}");
     }
+}
+
+#[test]
+fn lists_in_lists_are_indented_so_far_and_no_farther() {
+    let read = read(&format!("{}x", "- ".repeat(5000)), Reading::PLAIN);
+    let indents: Vec<usize> = read.text.lines().map(|line| line.len() - line.trim_start().len()).collect();
+    assert_eq!((indents[1], indents[12], indents[13], indents[4000]), (2, 24, 24, 24));
 }
 
 #[test]
@@ -90,6 +99,18 @@ fn tables_are_lines_of_code_or_bullets() {
         ),
         ("| A |\n|---|\n| 1 |\n| 2 |", TableMode::Bullets, "• A: 1\n\n• A: 2"),
         ("| A | B |\n|---|---|", TableMode::Bullets, ""),
+        // A long cell makes its own row long, no other.
+        (
+            &format!("| A |\n|---|\n| {} |\n| b |", "x".repeat(90)),
+            TableMode::Code,
+            &format!(
+                "| A{} |\n| {} |\n| {} |\n| b{} |\n",
+                " ".repeat(79),
+                "-".repeat(80),
+                "x".repeat(90),
+                " ".repeat(79)
+            ),
+        ),
     ];
     for (input, mode, expect) in rows {
         let styled = read(input, Reading::PLAIN.with_tables(mode));
@@ -267,6 +288,10 @@ proptest! {
         let limit = Limit::utf16(limit);
         let pieces = pieces(&styled, limit);
         prop_assert!(pieces.iter().all(|piece| limit.fits(&piece.text) && !piece.text.trim().is_empty()));
+        let whole: std::collections::HashSet<&str> = styled.text.graphemes(true).collect();
+        for grapheme in pieces.iter().flat_map(|piece| piece.text.graphemes(true)) {
+            prop_assert!(whole.contains(grapheme), "{:?} was parted", grapheme);
+        }
         let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         prop_assert_eq!(without_blanks(&text), without_blanks(&styled.text));
         for piece in pieces {

@@ -14,6 +14,8 @@ use crate::{ActionError, Address, Button, Target};
 
 /// An acknowledgement by the gateway itself, which agents can't ask for and their gates do not concern.
 const ACKNOWLEDGE: &str = "acknowledge";
+/// The gateway's own edit of what it has sent, such as the next page of a list.
+const REPLACE: &str = "replace";
 
 /// Characters of a topic's name.
 const TOPIC_NAME: usize = 128;
@@ -89,7 +91,7 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
 
 /// Does one.
 pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value, ActionError> {
-    if action != ACKNOWLEDGE {
+    if ![ACKNOWLEDGE, REPLACE].contains(&action) {
         permit(&bot.settings, action)?;
     }
     match action {
@@ -97,6 +99,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
             Ok(json!({"ok": true, "replaced": true}))
         }
         ACKNOWLEDGE => react(bot, params).await,
+        REPLACE => edit(bot, params).await,
         "react" => {
             let done = react(bot, params).await?;
             bot.note_reaction(params);

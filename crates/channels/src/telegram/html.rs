@@ -109,4 +109,4 @@ fn escape(out: &mut String, words: &str) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

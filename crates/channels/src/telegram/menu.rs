@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::account::Bot;
 use super::failure::{ApiError, Refusal};
+use super::settings::CommandSettings;
 use crate::{MenuCommand, SendError};
 
 /// Commands that Telegram takes.
@@ -14,13 +15,15 @@ const LONGEST_DESCRIPTION: usize = 256;
 const SCOPES: &[&str] = &["default", "all_private_chats", "all_group_chats"];
 const TRIES: usize = 3;
 
-/// Puts the commands into the menu, the owner's own at the end; without any the menu is emptied.
+/// Puts the commands into the menu, the owner's own at the end; without any the menu is emptied. `commands.native` and
+/// `commands.nativeSkills` switch them off.
 pub(super) async fn offer(bot: &Bot, commands: &[MenuCommand]) -> Result<(), SendError> {
     let own = bot.settings.custom_commands.iter().map(|command| MenuCommand {
         name: command.command.clone(),
         description: command.description.clone(),
+        is_skill: false,
     });
-    let mut rows = menu(commands.iter().cloned(), own);
+    let mut rows = menu(chosen(&bot.settings.commands, commands).cloned(), own);
     if rows.is_empty() {
         for scope in SCOPES {
             call(bot, "deleteMyCommands", json!({"scope": {"type": scope}})).await?;
@@ -42,6 +45,15 @@ pub(super) async fn offer(bot: &Bot, commands: &[MenuCommand]) -> Result<(), Sen
     Err(SendError::Final {
         reason: "Telegram takes none of the menus of commands that were tried".to_owned(),
     })
+}
+
+/// The commands that the settings have.
+fn chosen<'a>(
+    settings: &CommandSettings,
+    commands: &'a [MenuCommand],
+) -> impl Iterator<Item = &'a MenuCommand> {
+    let (native, skills) = (settings.has_native(), settings.has_native_skills());
+    commands.iter().filter(move |command| native && (skills || !command.is_skill))
 }
 
 fn is_too_much(error: &ApiError) -> bool {
@@ -90,7 +102,7 @@ fn fit(command: &MenuCommand) -> Option<MenuCommand> {
     let is_name = (1..=LONGEST_NAME).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let description: String = command.description.trim().chars().take(LONGEST_DESCRIPTION).collect();
-    (is_name && !description.is_empty()).then_some(MenuCommand { name, description })
+    (is_name && !description.is_empty()).then(|| MenuCommand { name, description, ..command.clone() })
 }
 
 #[cfg(test)]
@@ -98,7 +110,11 @@ mod tests {
     use super::*;
 
     fn commands(names: &[&str]) -> Vec<MenuCommand> {
-        let command = |name: &&str| MenuCommand { name: (*name).to_owned(), description: "d".to_owned() };
+        let command = |name: &&str| MenuCommand {
+            name: (*name).to_owned(),
+            description: "d".to_owned(),
+            is_skill: name.starts_with("skill_"),
+        };
         names.iter().map(command).collect()
     }
 
@@ -112,6 +128,25 @@ mod tests {
         let found = names(&["Status", "dock-telegram", "status", "naïve", ""], &["/mine", "status"]);
         assert_eq!(found, ["status", "dock_telegram", "mine"]);
         assert_eq!(names(&["x".repeat(33).as_str()], &[]), Vec::<String>::new());
+    }
+
+    /// Spec `channels.md` §1.2: `auto` is on.
+    #[test]
+    fn the_settings_switch_commands_and_skills_off() {
+        use serde_json::Value;
+        let all = commands(&["status", "skill_weather"]);
+        let rows: [(Option<Value>, Option<Value>, &[&str]); 5] = [
+            (None, None, &["status", "skill_weather"]),
+            (Some(json!("auto")), Some(json!(true)), &["status", "skill_weather"]),
+            (None, Some(json!(false)), &["status"]),
+            (Some(json!(false)), None, &[]),
+            (Some(json!(false)), Some(json!(true)), &[]),
+        ];
+        for (native, native_skills, expect) in rows {
+            let settings = CommandSettings { native, native_skills };
+            let found: Vec<&str> = chosen(&settings, &all).map(|row| row.name.as_str()).collect();
+            assert_eq!(found, expect, "{settings:?}");
+        }
     }
 
     #[test]

@@ -85,6 +85,8 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let mut client = bot.client.with_new_connections();
     let mut answers = Answers::new(bot.client.clone());
     let mut has_webhook = true;
+    // It has just said who we are; a quiet bot's first poll ends after half a minute only.
+    works(io);
     loop {
         let ask = polling.ask(now_ms());
         let got = tokio::select! { biased;

@@ -274,6 +274,27 @@ pub struct CommandSettings {
     pub native_skills: Option<Value>,
 }
 
+impl CommandSettings {
+    /// Whether commands are in the menu: `auto` is yes.
+    pub fn has_native(&self) -> bool {
+        self.native != Some(Value::Bool(false))
+    }
+
+    /// The same for those of skills.
+    pub fn has_native_skills(&self) -> bool {
+        self.native_skills != Some(Value::Bool(false))
+    }
+
+    /// What the account says of neither is said for all channels.
+    fn or_global(self, document: &Value) -> Self {
+        let global = |key: &str| document.get("commands").and_then(|commands| commands.get(key)).cloned();
+        Self {
+            native: self.native.or_else(|| global("native")),
+            native_skills: self.native_skills.or_else(|| global("nativeSkills")),
+        }
+    }
+}
+
 /// Who may be shown buttons: `capabilities.inlineButtons`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InlineButtons {
@@ -300,7 +321,13 @@ impl AccountSettings {
         if account.is_none() && !account_ids(config).contains(&id) {
             return None;
         }
-        Some(Self::overlay(channel, account.and_then(Value::as_object)))
+        let settings = Self::overlay(channel, account.and_then(Value::as_object));
+        Some(
+            settings.map(|settings| Self {
+                commands: settings.commands.or_global(config.document()),
+                ..settings
+            }),
+        )
     }
 
     fn overlay(

@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::fence::{FenceLine, before_fence_like, is_fence_like};
-use super::grapheme::is_blank;
+use super::grapheme::{is_blank, is_grapheme_boundary};
 use super::limit::Limit;
 use super::{ChunkMode, paragraphs};
 
@@ -120,7 +120,9 @@ impl<'t> Cutter<'t> {
             let fits = room.map_or(0, |room| if room.fits(rest) { rest.len() } else { room.prefix(rest) });
             let is_over =
                 room.is_none_or(|room| room.len(rest.get(..fits).unwrap_or_default()) > room.units());
-            if is_over && self.has_content {
+            // The next message has room for a character that is long.
+            let is_parted = fits < rest.len() && !is_grapheme_boundary(rest, fits);
+            if (is_over || is_parted) && self.has_content {
                 self.flush();
                 continue;
             }

@@ -107,9 +107,10 @@ pub(super) fn before_fence_like(text: &str, first: usize, at: usize) -> Option<u
     std::iter::once(at).chain(places).find(is_good).filter(|at| *at > first)
 }
 
-/// Whether a line that begins so could be one of a fence.
+/// Whether a line that begins so could be one of a fence. With four blanks before it it could not.
 pub(super) fn is_fence_like(text: &str) -> bool {
-    let body = text.trim_start_matches(' ');
+    let blanks = text.bytes().take(4).take_while(|byte| *byte == b' ').count();
+    let body = text.get(blanks..).unwrap_or_default();
     body.starts_with("```") || body.starts_with("~~~")
 }
 

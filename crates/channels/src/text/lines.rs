@@ -1,5 +1,6 @@
 //! Text, cut at every line (spec `streaming.md` §9.3, the variant by line).
 
+use super::grapheme::trim_start;
 use super::limit::Limit;
 use super::plain::chunk_text;
 
@@ -11,7 +12,7 @@ pub fn chunk_lines(text: &str, limit: Limit) -> Vec<String> {
     }
     let mut parts = Vec::new();
     let mut blank = 0;
-    for line in text.split('\n').map(str::trim) {
+    for line in text.split('\n').map(|line| trim_start(line).trim_end()) {
         if line.is_empty() {
             blank += 1;
             continue;

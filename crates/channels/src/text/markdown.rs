@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::breakpoint::{self, Place};
 use super::fence::{Fence, FenceLine, before_fence_like, fences, is_fence_like, parted};
-use super::grapheme::trim_line_breaks;
+use super::grapheme::{is_grapheme_boundary, trim_line_breaks};
 use super::limit::Limit;
 
 /// The parts of a Markdown text.
@@ -30,10 +30,11 @@ impl<'t> Cutter<'t> {
     /// Cuts off one part; says whether there is more.
     fn cut(&mut self) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let head = self.reopened.map_or(Cow::Borrowed(""), |open| Cow::Owned(format!("{}\n", open.line)));
+        let reopened = self.reopened.filter(|open| self.limit.fits(open.line));
+        let head = reopened.map_or(Cow::Borrowed(""), |open| Cow::Owned(format!("{}\n", open.line)));
         // A first line that takes all the room is not written again: the text is worth more than the colours.
         let (head, room, may_split) = match self.limit.minus(self.limit.len(&head)) {
-            Some(room) => (head, room, true),
+            Some(room) => (head, room, reopened.is_some() == self.reopened.is_some()),
             None => (Cow::Borrowed(""), self.limit, false),
         };
         let full = room.prefix(rest);
@@ -101,7 +102,8 @@ impl<'t> Cutter<'t> {
         self.reopened = None;
         let rest = self.text.get(end..).unwrap_or_default();
         let blank = rest.chars().next().filter(|c| c.is_whitespace()).map_or(0, char::len_utf8);
-        let starts_fence = self.fences.iter().any(|fence| fence.span.start == end);
+        let blank = if is_grapheme_boundary(rest, blank) { blank } else { 0 };
+        let starts_fence = self.fences.binary_search_by_key(&end, |fence| fence.span.start).is_ok();
         let rest = rest.get(if starts_fence { 0 } else { blank }..).unwrap_or_default();
         self.at = self.text.len() - trim_line_breaks(rest).len();
     }

@@ -28,9 +28,13 @@ pub fn next_gap(text: &str, from: usize, fences: &[Fence<'_>]) -> Option<std::op
     let mut at = from;
     loop {
         let start = at + text.get(at..)?.find('\n')?;
-        match gap_at(text, start) {
-            Some(gap) if parted(fences, start).is_none() => return Some(gap),
-            Some(_) | None => at = start + 1,
+        match parted(fences, start) {
+            // Nothing of a block is a gap.
+            Some(block) => at = block.span.end.max(start + 1),
+            None => match gap_at(text, start) {
+                Some(gap) => return Some(gap),
+                None => at = start + 1,
+            },
         }
     }
 }

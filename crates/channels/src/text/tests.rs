@@ -1,3 +1,5 @@
+mod hostile;
+
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -253,6 +255,13 @@ fn prose(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '`' | '~' | '0')).collect()
 }
 
+/// Whether nothing that a reader takes for one character is parted. Lines of fences are put in.
+fn are_whole(parts: &[String], input: &str) -> bool {
+    let whole: std::collections::HashSet<&str> = input.graphemes(true).collect();
+    let mut graphemes = parts.iter().flat_map(|part| part.graphemes(true));
+    graphemes.all(|grapheme| whole.contains(grapheme) || matches!(grapheme, "\n" | "\r" | "`" | "~"))
+}
+
 /// Whether each part is closed; the last may lack what the text lacks.
 fn are_balanced(parts: &[String], input: &str) -> bool {
     let is_open = |text: &str| fences(text).iter().any(|fence| fence.closed_at.is_none());
@@ -273,16 +282,15 @@ proptest! {
         let parts = chunk_text(&input, limit);
         prop_assert_eq!(without_blanks(&parts.concat()), without_blanks(&input));
         prop_assert!(parts.iter().all(|part| limit.fits(part) && !part.trim().is_empty()));
-        let whole: Vec<&str> = input.graphemes(true).collect();
-        for grapheme in parts.iter().flat_map(|part| part.graphemes(true)) {
-            prop_assert!(whole.contains(&grapheme), "{:?} was parted", grapheme);
-        }
+        prop_assert!(are_whole(&parts, &input), "{:?}", parts);
     }
 
     #[test]
-    fn parts_of_markdown_fit_and_are_balanced(input in any_text(), limit in 30usize..80) {
-        let limit = Limit::utf16(limit);
+    fn parts_of_markdown_fit_and_are_balanced(input in any_text(), limit in 40usize..80, unit in 0..3) {
+        let unit = [LengthUnit::Utf16, LengthUnit::Bytes, LengthUnit::Chars][unit as usize];
+        let limit = Limit::new(limit, unit);
         let parts = chunk_markdown(&input, limit);
+        prop_assert!(are_whole(&parts, &input), "{:?}", parts);
         prop_assert!(parts.iter().all(|part| limit.fits(part) && !part.trim().is_empty()), "{:?}", parts);
         prop_assert!(are_balanced(&parts, &input), "{:?}", parts);
         prop_assert_eq!(prose(&parts.join("\n")), prose(&input), "{:?}", parts);
@@ -294,7 +302,9 @@ proptest! {
         let parts = chunk(&input, limit, ChunkMode::Newline, Markup::Markdown);
         prop_assert!(parts.iter().all(|part| limit.fits(part) && !part.trim().is_empty()));
         prop_assert_eq!(prose(&parts.join("\n")), prose(&input), "{:?}", parts);
+        prop_assert!(are_whole(&parts, &input), "{:?}", parts);
         let lines = chunk_lines(&input, limit);
+        prop_assert!(are_whole(&lines, &input.replace('\r', "")) , "{:?}", lines);
         prop_assert!(lines.iter().all(|part| limit.fits(part)));
         prop_assert_eq!(without_blanks(&lines.concat()), without_blanks(&input));
     }
@@ -302,6 +312,7 @@ proptest! {
     #[test]
     fn messages_of_discord_fit_and_are_balanced(input in any_text(), chars in 40usize..90, lines in 3usize..9) {
         let parts = discord(&input, chars, lines);
+        prop_assert!(are_whole(&parts, &input), "{:?}", parts);
         let limit = Limit::utf16(chars);
         prop_assert!(parts.iter().all(|part| limit.fits(part) && !part.trim().is_empty()), "{:?}", parts);
         prop_assert!(parts.iter().all(|part| part.split('\n').count() <= lines), "{:?}", parts);

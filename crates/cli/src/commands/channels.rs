@@ -25,6 +25,8 @@ use crate::output;
 
 /// Time for a call unless asked otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How much longer a gateway may take than the platforms that it asks.
+const GRACE: Duration = Duration::from_secs(2);
 const DEFAULT: &str = "default";
 
 pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
@@ -200,7 +202,13 @@ fn described(config: &Config, channel: &dyn Channel, account: &str) -> String {
 }
 
 fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Outcome {
-    let asked = call::<ChannelsStatus>(context, target, &json!({"probe": probe}));
+    // The platforms may take as long as the person waits; the gateway answers a little later then.
+    let patience = client::timeout_of(target.timeout.as_deref(), TIMEOUT)?;
+    let params =
+        json!({"probe": probe, "timeoutMs": u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)});
+    let later = (patience + GRACE).as_millis().to_string();
+    let patient = TargetArgs { timeout: Some(later), ..target.clone() };
+    let asked = call::<ChannelsStatus>(context, &patient, &params);
     let answer = match asked {
         Ok(answer) => answer,
         Err(failure) if json => return Err(failure),

@@ -1,5 +1,7 @@
 //! `openclaw gateway [run]`: resolves the flags and hands over to the daemon (spec `cli.md` §9.5).
 
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_config::gateway_options::{GatewayFlags, StartRefusal};
@@ -62,12 +64,29 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
     openclaw_models::install_tls();
     match runtime::finish(threads, openclaw_gateway::run(options)) {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
+        Ok(ExitStatus::Restart) => Err(start_again()),
         Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
         Err(StartError::Refused(refusal @ StartRefusal::NotConfigured { .. })) => {
             Err(not_configured(context, &refusal))
         }
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),
     }
+}
+
+/// Runs this program once more in the same process, with the same arguments; after an update that is the new one. Comes back only when
+/// that fails.
+fn start_again() -> Failure {
+    let own = std::env::current_exe().map(|path| {
+        // How Linux names a program that was replaced.
+        let replaced = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
+        replaced.unwrap_or(path)
+    });
+    let error = match own {
+        Ok(program) => std::process::Command::new(program).args(std::env::args_os().skip(1)).exec(),
+        Err(error) => error,
+    };
+    Failure::new("gateway-restart", format!("could not start again: {error}"))
+        .hint("Start it: openclaw gateway")
 }
 
 /// `gateway.mode` is not `local`. Plain `openclaw setup` keeps a mode that is set.

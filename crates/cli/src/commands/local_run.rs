@@ -92,7 +92,9 @@ fn gateway_runs(running: Running, why: Why) -> Failure {
 
 fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: Why) -> Failure {
     match ended {
-        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Failure::new("interrupted", "interrupted"),
+        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime | ExitStatus::Restart) => {
+            Failure::new("interrupted", "interrupted")
+        }
         Err(StartError::InvalidConfig(_)) => context.invalid_config(),
         Err(StartError::Lock(LockError::Held { pid, .. })) => gateway_runs(Running { pid, port: None }, why),
         Err(error) => {

@@ -52,10 +52,12 @@ fn what_is_asked_for_and_missing_is_listed() {
         &json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"ask": "always"}}}]}}),
         &[("agents.list.0.tools.exec", "security=full ask=always")],
     );
-    let groups = json!({"-1": {"requireMention": true, "toolsBySender": {"7": {"deny": ["exec"]}}}});
+    let policy = json!({"requireMention": true, "toolsBySender": {"7": {"deny": ["exec"]}}});
+    let telegram = json!({"groups": {"-1": policy}, "accounts": {"a": {"groups": {"-1": policy}}}});
+    check(&json!({"channels": {"telegram": telegram}}), &[]);
     check(
-        &json!({"channels": {"telegram": {"botToken": "x", "groups": groups}, "slack": {"channels": {"c": {"tools": {}}}}}}),
-        &[("channels.telegram.groups.-1.toolsBySender", "set")],
+        &json!({"channels": {"discord": {"guilds": {"1": policy}}, "slack": {"channels": {"c": {"tools": {}}}}}}),
+        &[("channels.discord.guilds.1.toolsBySender", "set")],
     );
     let remote = json!({"url": "wss://x", "tlsFingerprint": "ab"});
     check(&json!({"gateway": {"mode": "local", "remote": remote}}), &[]);
@@ -72,7 +74,7 @@ fn a_run_is_refused_where_its_agent_and_session_are_meant() {
             "defaults": {"sandbox": {"mode": "non-main"}},
             "list": [{"id": "main"}, {"id": "Open", "sandbox": {"mode": "off"}}, {"id": "shut", "sandbox": {"mode": "all"}}],
         },
-        "channels": {"telegram": {"groups": {"*": {"tools": {"deny": ["exec"]}}}}},
+        "channels": {"discord": {"guilds": {"*": {"tools": {"deny": ["exec"]}}}}},
     });
     let unmet = unmet_protections(&config(&document));
     for (agent, is_main, groups, refused) in [
@@ -82,7 +84,7 @@ fn a_run_is_refused_where_its_agent_and_session_are_meant() {
         ("other", false, &[], Some("agents.defaults.sandbox.mode")),
         ("open", false, &[], None),
         ("open", false, &["slack"], None),
-        ("open", false, &["slack", "telegram"], Some("channels.telegram.groups.*.tools")),
+        ("open", false, &["slack", "discord"], Some("channels.discord.guilds.*.tools")),
         ("shut", true, &[], Some("agents.list.2.sandbox.mode")),
         ("shut", false, &[], Some("agents.list.2.sandbox.mode")),
     ] {

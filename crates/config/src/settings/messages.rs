@@ -95,17 +95,6 @@ impl QueueMode {
             _ => Err(UnknownQueueMode(text.to_owned())),
         }
     }
-
-    /// As it is stored and shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Collect => "collect",
-            Self::Followup => "followup",
-            Self::Steer => "steer",
-            Self::SteerBacklog => "steer-backlog",
-            Self::Interrupt => "interrupt",
-        }
-    }
 }
 
 impl TryFrom<String> for QueueMode {
@@ -188,7 +177,7 @@ pub struct Commands {
     pub config: bool,
     /// `/debug`.
     pub debug: bool,
-    /// `/restart` and restarts asked for by tools.
+    /// `/restart`, SIGUSR1, and restarts asked for by tools.
     pub restart: bool,
     /// Whether commands need an authorised sender; default true.
     pub use_access_groups: Option<bool>,

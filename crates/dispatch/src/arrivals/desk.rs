@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::desks::Desks;
 use super::gate::{Admitted, Verdict};
-use super::{Fate, StoredArrival, decide, gate, handover};
+use super::{Fate, StoredArrival, decide, gate, handover, press};
 use crate::incoming::debounce::Machine;
 use crate::shared::Shared;
 
@@ -112,6 +112,10 @@ impl Desk {
         match verdict {
             Verdict::Decided(fate) => decide(self.shared(), &[number], fate).await,
             Verdict::Admitted(admitted) if admitted.is_stop() => self.stop(*admitted).await,
+            Verdict::Admitted(admitted) if admitted.press().is_some() => {
+                press::turn(&self.desks.dispatch, &admitted).await;
+                decide(self.shared(), &[number], Fate::handled("button")).await;
+            }
             Verdict::Admitted(admitted) => {
                 let now = Instant::now();
                 let (key, policy) = (admitted.gathering_key(), admitted.gathering());

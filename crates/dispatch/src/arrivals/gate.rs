@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use super::{Fate, MovedGroup, handover};
 use crate::ack_reaction;
-use crate::commands;
+use crate::commands::{self, buttons};
 use crate::handle::Dispatch;
 use crate::incoming::debounce::Gather;
 use crate::incoming::{Utterance, compose};
@@ -64,6 +64,8 @@ pub(super) struct Admitted {
     /// How many messages of the group are told with it.
     pub(super) history: u32,
     window: Duration,
+    /// A button of a list of the gateway's own, and the message it is below of.
+    pressed: Option<(String, buttons::Press)>,
 }
 
 impl Admitted {
@@ -75,6 +77,12 @@ impl Admitted {
     /// Whether it asks to stop, and may.
     pub(super) fn is_stop(&self) -> bool {
         self.standing.commands == Authority::Granted && commands::stop::is_stop(&self.command_text)
+    }
+
+    /// The button of a list of the gateway's own that was pressed, with the message it is below of.
+    pub(super) fn press(&self) -> Option<(&str, buttons::Press)> {
+        let (message_id, press) = self.pressed.as_ref()?;
+        Some((message_id, press.clone()))
     }
 
     /// Who says it: only what one person says belongs together.
@@ -134,6 +142,7 @@ async fn decide(
         Fate::dropped(ROUTE)
     })?;
     let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
+    let pressed = pressed(&event);
     let event = match message_of(event) {
         Ok(event) => event,
         Err(other) => return Err(noticed(dispatch, &access, &route, *other).await),
@@ -147,11 +156,13 @@ async fn decide(
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
         .unwrap_or(HISTORY);
+    if pressed.is_some() && standing.commands == Authority::Denied {
+        return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
+    }
+    let admission = activated(dispatch, admission, &route).await;
     let facts = match &admission.group {
         None => None,
-        Some(group) => {
-            Some(addressed(dispatch, group, &event, &route, &names, &command_text, standing, history).await?)
-        }
+        Some(group) => Some(addressed(group, &event, &names, &command_text, standing, history)?),
     };
     let ack = ack_reaction::emoji(config, &route.agent_id, facts.as_ref());
     let is_named = facts.as_ref().is_none_or(|facts| facts.was_mentioned || facts.is_reply);
@@ -173,6 +184,7 @@ async fn decide(
         command_text,
         history,
         window,
+        pressed,
     })
 }
 
@@ -264,13 +276,38 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
         InboundEvent::Message(_) => Ok(event),
         InboundEvent::Button { message_id, data } => {
             let mentions = Mentions { ours: true, any: true, can_tell: true };
-            let message = InboundMessage { message_id, text: data, mentions, ..InboundMessage::default() };
+            let text = buttons::typed(&data).unwrap_or(data);
+            let message = InboundMessage { message_id, text, mentions, ..InboundMessage::default() };
             Ok(Inbound { event: InboundEvent::Message(Box::new(message)), ..event })
         }
         InboundEvent::Edited { .. } | InboundEvent::Reaction { .. } | InboundEvent::Moved { .. } => {
             Err(Box::new(event))
         }
     }
+}
+
+/// The button of a list of the gateway's own that an event presses.
+fn pressed(event: &Inbound) -> Option<(String, buttons::Press)> {
+    match &event.event {
+        InboundEvent::Button { message_id, data } => Some((message_id.clone(), buttons::read(data)?)),
+        InboundEvent::Message(_)
+        | InboundEvent::Edited { .. }
+        | InboundEvent::Reaction { .. }
+        | InboundEvent::Moved { .. } => None,
+    }
+}
+
+/// With `/activation`, which overrides what is configured for a group.
+async fn activated(dispatch: &Dispatch, mut admission: Admission, route: &Route) -> Admission {
+    if let Some(group) = &mut admission.group {
+        let entry = dispatch.runner().entry_or_none(&route.session_key).await;
+        match entry.and_then(|entry| entry.group_activation) {
+            Some(GroupActivation::Always) => group.requires_mention = false,
+            Some(GroupActivation::Mention) => group.requires_mention = true,
+            None => {}
+        }
+    }
+    admission
 }
 
 /// A group has another id now, and its settings are to follow it.
@@ -382,12 +419,9 @@ fn id_text(value: &Value) -> String {
 }
 
 /// How a group's message speaks to the agent; or else what becomes of it.
-#[expect(clippy::too_many_arguments, reason = "all of it decides")]
-async fn addressed(
-    dispatch: &Dispatch,
+fn addressed(
     group: &GroupView,
     event: &Inbound,
-    route: &Route,
     names: &Mentioned,
     command_text: &str,
     standing: Standing,
@@ -399,12 +433,7 @@ async fn addressed(
     if commands::is_one(command_text) && !may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
     }
-    let entry = dispatch.runner().entry_or_none(&route.session_key).await;
-    let requires_mention = match entry.and_then(|entry| entry.group_activation) {
-        Some(GroupActivation::Always) => false,
-        Some(GroupActivation::Mention) => true,
-        None => group.requires_mention,
-    };
+    let requires_mention = group.requires_mention;
     let facts = Addressed {
         requires_mention,
         can_detect: message.mentions.can_tell || !names.is_empty(),

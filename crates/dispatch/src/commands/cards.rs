@@ -143,6 +143,7 @@ mod tests {
             source: "models.json".to_owned(),
             masked: String::new(),
             snippet: "fake…-key".to_owned(),
+            card: String::new(),
             profile: None,
         };
         let text = status(&Status {

@@ -2,9 +2,12 @@
 //! answered from the table: the session's turn is needed for it, and the run under way is stopped. See
 //! `crates/dispatch/src/runner/compaction.rs`.
 
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Offered, Takes};
 
 pub(crate) const NAME: &str = "compact";
 
-pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Words, does: Does::Compacts };
+pub(super) const COMMAND: Command = Command {
+    offered: Offered::Text,
+    ..Command::new(NAME, Category::Session, Does::Compacts, "Replace the conversation so far by a summary.")
+        .taking(Takes::Words, "[instructions]")
+};

@@ -6,11 +6,12 @@ use std::fmt::Display;
 use openclaw_agent::prompt::{FileReport, SystemPromptReport};
 use serde::Serialize;
 
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context};
 
 pub(super) const COMMAND: Command =
-    Command { name: "context", aliases: &[], takes: Takes::Words, does: Does::Answers(run) };
+    Command::new("context", Category::Status, Does::Answers(run), "Show what the model is sent.")
+        .taking(Takes::Words, "[list|detail|json|help]");
 
 /// Skills named in a row.
 const SKILL_NAMES: usize = 20;

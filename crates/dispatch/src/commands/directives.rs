@@ -162,6 +162,7 @@ pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<Str
                 (directive.settle)(wished).await?
             }
             Some(Does::Answers(run)) => Settled::told(run(context, arguments).await?),
+            Some(Does::Shows(run)) => Settled::told(run(context, arguments).await?.text),
             Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => {
                 Settled::told(table::not_there(name))
             }

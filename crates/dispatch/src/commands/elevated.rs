@@ -4,12 +4,18 @@ use openclaw_sessions::entry::ElevatedLevel;
 
 use super::directives::{Directive, Reading, not_yet};
 use super::levels;
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 
 pub(super) const NAME: &str = "elevated";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint: |_, _| (), settle: not_yet, needs_mention };
-pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &["elev"], takes: Takes::Level, does: Does::Later(DIRECTIVE) };
+pub(super) const COMMAND: Command = Command::new(
+    NAME,
+    Category::Options,
+    Does::Later(DIRECTIVE),
+    "Set what commands may do on this machine.",
+)
+.called(&["elev"])
+.taking(Takes::Level, "on|off|ask|full");
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())

@@ -3,12 +3,17 @@
 use super::directives::{Directive, Reading, not_yet};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 
 pub(super) const NAME: &str = "exec";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint: |_, _| (), settle: not_yet, needs_mention };
-pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Options, does: Does::Later(DIRECTIVE) };
+pub(super) const COMMAND: Command = Command::new(
+    NAME,
+    Category::Options,
+    Does::Later(DIRECTIVE),
+    "Set where commands run, and what they ask.",
+)
+.taking(Takes::Options, "host=… security=… ask=… node=…");
 
 const HOSTS: &[&str] = &["sandbox", "gateway", "node"];
 const SECURITY: &[&str] = &["deny", "allowlist", "full"];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use super::{CommandError, Context, Hints, cards, models};
 use crate::session_model::{AskedModel, is_forbidden};
 
@@ -15,7 +15,8 @@ pub(super) const NAME: &str = "model";
 pub(super) const DIRECTIVE: Directive =
     Directive { take: take_directive, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show or choose the model.")
+        .taking(Takes::Level, "[<provider/model>|<alias>|list|status]");
 
 /// A model that is asked for, maybe with a credential of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,15 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openclaw_models::{Choices, ModelRef, ProviderId};
 
-use super::table::{Command, Does, Takes};
-use super::{Answering, Context};
+use super::Context;
+use super::response::{Response, Showing, button};
+use super::table::{Category, Command, Does, Takes};
 
 pub(super) const COMMAND: Command =
-    Command { name: "models", aliases: &[], takes: Takes::Words, does: Does::Answers(run) };
+    Command::new("models", Category::Options, Does::Shows(run), "List providers and their models.")
+        .taking(Takes::Words, "[provider] [page] [limit=N] [all]");
 
 /// Models on a page, and the most one may ask for.
 const PAGE: usize = 20;
 const LARGEST_PAGE: usize = 100;
+/// Models on a page with buttons, and the longest text that a button may carry.
+const BUTTONS: usize = 8;
+const LONGEST_DATA: usize = 64;
+/// What buttons say.
+const PROVIDERS: &str = "mdl_prov";
+const BACK: &str = "mdl_back";
+const LIST: &str = "mdl_list_";
+const CHOOSE: &str = "mdl_sel_";
 
 /// What of the list is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +42,94 @@ impl Default for PageAsked {
     }
 }
 
-fn run<'a>(context: &'a Context<'a>, text: &'a str) -> Answering<'a> {
-    Box::pin(async move { Ok(answer(&arguments(text), context.choices().await.known())) })
+fn run<'a>(context: &'a Context<'a>, text: &'a str) -> Showing<'a> {
+    Box::pin(async move {
+        let (asked, choices) = (arguments(text), context.choices().await);
+        let is_plain = asked.size == PAGE && !asked.all;
+        if is_plain && context.shows_buttons() {
+            let place = asked.provider.as_ref().map(|provider| (provider.as_str(), asked.page));
+            let current = context.current(&choices).await.0;
+            if let Some(shown) = shown(place, choices.known(), &current) {
+                return Ok(shown);
+            }
+        }
+        Ok(answer(&asked, choices.known()).into())
+    })
+}
+
+/// What a button of the lists asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Press {
+    Providers,
+    /// A page of the models of a provider.
+    Page(String, usize),
+    /// `provider/model`.
+    Choose(String),
+}
+
+/// Reads what a button says, in the words that OpenClaw 2026.2.9 puts on its own.
+pub(super) fn read_press(data: &str) -> Option<Press> {
+    if data == PROVIDERS || data == BACK {
+        return Some(Press::Providers);
+    }
+    if let Some(model) = data.strip_prefix(CHOOSE) {
+        return model.contains('/').then(|| Press::Choose(model.to_owned()));
+    }
+    let (provider, page) = data.strip_prefix(LIST)?.rsplit_once('_')?;
+    Some(Press::Page(provider.to_owned(), page.parse().ok()?))
+}
+
+/// The list that a pressed button asks for; the providers where it is not there any more.
+pub(super) async fn pressed(context: &Context<'_>, place: Option<(String, usize)>) -> Response {
+    let choices = context.choices().await;
+    let current = context.current(&choices).await.0;
+    let place = place.as_ref().map(|(provider, page)| (provider.as_str(), *page));
+    let of_place = shown(place, choices.known(), &current);
+    of_place.or_else(|| shown(None, choices.known(), &current)).unwrap_or_default()
+}
+
+/// A list with buttons; nothing for a provider that is not there.
+fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -> Option<Response> {
+    let mut providers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for model in known {
+        providers.entry(model.provider.as_str()).or_default().insert(&model.model);
+    }
+    let Some((provider, page)) = place else {
+        let rows: Vec<_> = providers
+            .iter()
+            .map(|(provider, models)| {
+                button(format!("{provider} ({})", models.len()), format!("{LIST}{provider}_1"))
+            })
+            .collect();
+        let buttons = rows.chunks(2).map(<[_]>::to_vec).collect();
+        return Some(Response { text: "Select a provider:".to_owned(), buttons, then: None });
+    };
+    let models: Vec<&str> = providers.get(provider)?.iter().copied().collect();
+    let pages = models.len().div_ceil(BUTTONS).max(1);
+    let page = page.clamp(1, pages);
+    let models_shown = models.get((page - 1) * BUTTONS..models.len().min(page * BUTTONS)).unwrap_or_default();
+    let mut buttons: Vec<_> =
+        models_shown.iter().filter_map(|model| choice(provider, model, current)).collect();
+    let turn = |sign: &str, to: usize| button(sign, format!("{LIST}{provider}_{to}"));
+    if pages > 1 {
+        let row = [
+            (page > 1).then(|| turn("◀ Prev", page - 1)),
+            Some(turn(&format!("{page}/{pages}"), page)),
+            (page < pages).then(|| turn("Next ▶", page + 1)),
+        ];
+        buttons.push(row.into_iter().flatten().collect());
+    }
+    buttons.push(vec![button("<< Back", BACK)]);
+    let text = format!("Models ({provider}) — {} available\n\nSwitch: /model <provider/model>", models.len());
+    Some(Response { text, buttons, then: None })
+}
+
+/// The row of a model; none where its name is too long for a button.
+fn choice(provider: &str, model: &str, current: &ModelRef) -> Option<Vec<openclaw_channels::Button>> {
+    let data = format!("{CHOOSE}{provider}/{model}");
+    let is_current = current.provider.as_str() == provider && current.model == model;
+    let sign = if is_current { " ✓" } else { "" };
+    (data.len() <= LONGEST_DATA).then(|| vec![button(format!("{model}{sign}"), data)])
 }
 
 /// The first page of what there is.
@@ -141,6 +237,34 @@ mod tests {
         for (text, expect) in rows {
             assert_eq!(arguments(text), expect, "{text:?}");
         }
+    }
+
+    #[test]
+    fn platforms_with_buttons_show_providers_then_models() {
+        let known: Vec<ModelRef> = (1..=9)
+            .map(|n| ModelRef::new("many", &format!("m{n}")))
+            .chain([ModelRef::new("one", "a")])
+            .collect();
+        let said = |place| {
+            let shown = shown(place, &known, &ModelRef::new("many", "m2")).unwrap();
+            let words = |row: &Vec<openclaw_channels::Button>| {
+                row.iter().map(|one| format!("{}={}", one.text, one.data)).collect::<Vec<_>>().join(" | ")
+            };
+            (shown.text, shown.buttons.iter().map(words).collect::<Vec<_>>())
+        };
+        let (text, buttons) = said(None);
+        assert_eq!(
+            (text.as_str(), buttons.join("; ")),
+            ("Select a provider:", "many (9)=mdl_list_many_1 | one (1)=mdl_list_one_1".to_owned())
+        );
+        let (text, buttons) = said(Some(("many", 1)));
+        assert_eq!(text, "Models (many) — 9 available\n\nSwitch: /model <provider/model>");
+        assert_eq!(buttons.len(), 10);
+        assert_eq!(buttons[1], "m2 ✓=mdl_sel_many/m2");
+        assert_eq!(buttons[8], "1/2=mdl_list_many_1 | Next ▶=mdl_list_many_2");
+        assert_eq!(buttons[9], "<< Back=mdl_back");
+        assert_eq!(said(Some(("many", 9))).1[0], "m9=mdl_sel_many/m9", "past the end is the last");
+        assert!(shown(Some(("none", 1)), &known, &ModelRef::new("x", "y")).is_none());
     }
 
     #[test]

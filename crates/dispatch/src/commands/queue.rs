@@ -7,13 +7,14 @@ use super::Hints;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use crate::queue::{QueueSettings, QueueWish};
 
 pub(super) const NAME: &str = "queue";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how messages wait during a run.")
+        .taking(Takes::Level, "<mode> [debounce:<time>] [cap:<n>] [drop:<policy>]");
 
 const MODES: &str = "steer, followup, collect, steer+backlog, interrupt";
 

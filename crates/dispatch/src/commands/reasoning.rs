@@ -3,12 +3,14 @@
 use super::Hints;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::{self, Reasoning};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 
 pub(super) const NAME: &str = "reasoning";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &["reason"], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
+        .called(&["reason"])
+        .taking(Takes::Level, "on|off|stream");
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "reason"], reading, |word| levels::reasoning(word).is_some())

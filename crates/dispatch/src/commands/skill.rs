@@ -3,19 +3,18 @@
 //! The agent is asked to use the skill; or the tool that the skill names is called instead. The names come from
 //! [`openclaw_agent::skills`].
 
-use std::sync::Arc;
-
 use openclaw_agent::skills::{self, Occasion, SkillCommand, Snapshot, Wanted};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Command, Does, Takes, is_command};
+use super::table::{Category, Command, Does, Takes, is_command};
 use super::{Answering, Context, Intent, Spoken};
 
 const NAME: &str = "skill";
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &[], takes: Takes::Words, does: Does::Answers(run) };
+    Command::new(NAME, Category::Tools, Does::Answers(run), "Run a skill by its name.")
+        .taking(Takes::Words, "<name> [what to do]");
 
 /// Skills that are named in an answer.
 const MOST_NAMED: usize = 100;
@@ -90,14 +89,16 @@ fn first_word(text: &str) -> (&str, &str) {
 
 /// Which skills there are: what is answered when none is meant that there is.
 fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
-    Box::pin(async move { Ok(answer(first_word(arguments).0, commands(&*context.skills().await))) })
+    Box::pin(async move { Ok(answer(first_word(arguments).0, &context.skills().await)) })
 }
 
 impl Context<'_> {
-    async fn skills(&self) -> Arc<Snapshot> {
+    /// The commands of the agent's skills.
+    pub(super) async fn skills(&self) -> Vec<SkillCommand> {
         let agent = self.agent;
         let wanted = Wanted { config: &self.settings.config, agent: &agent.id, workspace: &agent.workspace };
-        self.runner.skills().for_turn(wanted, Occasion::GoesOn(self.entry.skills_snapshot.as_ref())).await
+        let occasion = Occasion::GoesOn(self.entry.skills_snapshot.as_ref());
+        commands(&*self.runner.skills().for_turn(wanted, occasion).await).to_vec()
     }
 }
 

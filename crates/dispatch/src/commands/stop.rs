@@ -1,9 +1,9 @@
 //! `/stop`, and the words that mean the same (spec `messages.md` §5): the session's runs are stopped, those that wait too.
 
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does};
 
 pub(super) const COMMAND: Command =
-    Command { name: "stop", aliases: &[], takes: Takes::Nothing, does: Does::Stops };
+    Command::new("stop", Category::Session, Does::Stops, "Stop what is being done, and what waits.");
 
 /// Words that do the same when they are the whole message.
 const WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];

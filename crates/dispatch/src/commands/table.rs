@@ -1,15 +1,63 @@
 //! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
 
+use openclaw_config::settings::Commands;
+
 use super::directives::{Directive, Wish, settle};
 use super::line::skip_colon;
+use super::response::{Response, Showing};
 use super::{Answering, COMMANDS, CommandError, Context};
 
 /// A command.
+#[derive(Clone, Copy)]
 pub(super) struct Command {
     pub(super) name: &'static str,
     pub(super) aliases: &'static [&'static str],
     pub(super) takes: Takes,
     pub(super) does: Does,
+    /// Where it stands in lists.
+    pub(super) category: Category,
+    /// What it does, in a few words.
+    pub(super) about: &'static str,
+    /// What may follow it, as people are told.
+    pub(super) arguments: &'static str,
+    /// Where it is offered.
+    pub(super) offered: Offered,
+    /// Whether it also works in the middle of other words.
+    pub(super) inline: bool,
+    /// Who may give it.
+    pub(super) by: By,
+    /// Whether the configuration has it.
+    pub(super) is_on: fn(&Commands) -> bool,
+}
+
+/// Where a command stands in lists, in the order of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Category {
+    Session,
+    Options,
+    Status,
+    Management,
+    Media,
+    Tools,
+    Docks,
+}
+
+/// Where a command is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    /// In the menus of platforms that have them, and as text.
+    Native,
+    /// As text alone.
+    Text,
+}
+
+/// Who may give a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// Whoever may give commands.
+    Authorised,
+    /// The owners alone.
+    Owner,
 }
 
 /// What may follow a command for the whole message to be one.
@@ -30,6 +78,8 @@ pub(super) enum Takes {
 pub(super) enum Does {
     /// Something that is answered, in the session's turn or beside its run.
     Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    /// The same, answered with more than words.
+    Shows(for<'a> fn(&'a Context<'a>, &'a str) -> Showing<'a>),
     /// A setting, or a hint where it stands among words: [`super::directives`].
     Directive(Directive),
     /// The same, but all that is done so far is to take it out.
@@ -44,12 +94,62 @@ pub(super) enum Does {
     Missing,
 }
 
-pub(super) const fn missing(name: &'static str, aliases: &'static [&'static str], takes: Takes) -> Command {
-    Command { name, aliases, takes, does: Does::Missing }
+impl Category {
+    /// All, in order.
+    pub(super) const ALL: [Self; 7] =
+        [Self::Session, Self::Options, Self::Status, Self::Management, Self::Media, Self::Tools, Self::Docks];
+
+    /// Its heading.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Session => "Session",
+            Self::Options => "Options",
+            Self::Status => "Status",
+            Self::Management => "Management",
+            Self::Media => "Media",
+            Self::Tools => "Tools",
+            Self::Docks => "Docks",
+        }
+    }
 }
 
-pub(super) const fn resets(name: &'static str) -> Command {
-    Command { name, aliases: &[], takes: Takes::Words, does: Does::Resets }
+impl Command {
+    /// A row to be filled in: `Command { takes: …, ..Command::new(…) }`.
+    pub(super) const fn new(name: &'static str, category: Category, does: Does, about: &'static str) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            takes: Takes::Nothing,
+            does,
+            category,
+            about,
+            arguments: "",
+            offered: Offered::Native,
+            inline: false,
+            by: By::Authorised,
+            is_on: |_| true,
+        }
+    }
+
+    /// The same, with something that may follow it.
+    pub(super) const fn taking(self, takes: Takes, arguments: &'static str) -> Self {
+        Self { takes, arguments, ..self }
+    }
+
+    /// The same, with other names.
+    pub(super) const fn called(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    /// Whether there is something behind it.
+    pub(super) fn is_there(&self) -> bool {
+        !matches!(self.does, Does::Missing)
+    }
+
+    /// Whether it is shown in lists and menus.
+    pub(super) fn is_listed(&self, settings: &Commands) -> bool {
+        self.is_there() && (self.is_on)(settings)
+    }
 }
 
 impl Command {
@@ -85,27 +185,54 @@ pub(super) fn is_command(name: &str) -> bool {
 
 /// The command that a text without structural prefixes is, if it is one that is answered, and what follows its name.
 pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
+    if let Some(behind) = text.strip_prefix('!') {
+        return bang(behind);
+    }
     let behind = text.strip_prefix('/')?;
     let end = behind.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(behind.len());
     let (name, arguments) = behind.split_at_checked(end)?;
     let (name, arguments) = (name.to_lowercase(), skip_colon(arguments));
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
     let is_answered = match command.does {
-        Does::Answers(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
+        Does::Answers(_) | Does::Shows(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
         Does::Directive(_) | Does::Later(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
 }
 
+/// `! ls`, `!poll` and `!stop` are other ways to write `/bash`.
+fn bang(behind: &str) -> Option<(&'static str, &str)> {
+    let word = behind.split_whitespace().next()?;
+    let is_one = behind.starts_with(' ') || matches!(word, "poll" | "stop");
+    is_one.then(|| (BASH, behind.trim()))
+}
+
 /// Does a command that is answered. One that a later version has accepted, or that is not there, says so.
-pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
-    match does(name) {
-        Some(Does::Answers(run)) => run(context, arguments).await,
-        Some(Does::Directive(_) | Does::Later(_)) => {
-            settle(context, &[Wish { name: name.to_owned(), arguments: arguments.to_owned() }]).await
-        }
-        Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => Ok(not_there(name)),
+pub(super) async fn run(
+    context: &Context<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<Response, CommandError> {
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        return Ok(not_there(name).into());
+    };
+    if command.by == By::Owner && !context.is_owner() {
+        return Ok(for_owners(name).into());
     }
+    match command.does {
+        Does::Answers(run) => run(context, arguments).await.map(Response::from),
+        Does::Shows(run) => run(context, arguments).await,
+        Does::Directive(_) | Does::Later(_) => {
+            let wish = Wish { name: name.to_owned(), arguments: arguments.to_owned() };
+            settle(context, &[wish]).await.map(Response::from)
+        }
+        Does::Resets | Does::Stops | Does::Compacts | Does::Missing => Ok(not_there(name).into()),
+    }
+}
+
+/// Whether platforms offer the command of a row's name in their menus.
+pub(super) fn is_native(name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.name == name && command.offered == Offered::Native)
 }
 
 /// What the command of a row's name does.
@@ -113,28 +240,26 @@ pub(super) fn does(name: &str) -> Option<Does> {
     COMMANDS.iter().find(|command| command.name == name).map(|command| command.does)
 }
 
-/// Commands that are answered at once where they stand among words.
-const SHORTCUTS: [&str; 4] = ["help", "commands", "whoami", "status"];
-
 /// The row that a name calls, where it is there and is answered among words too.
 pub(super) fn shortcut(name: &str) -> Option<&'static str> {
     let command = COMMANDS.iter().find(|command| command.is_called(name))?;
-    let is_there = matches!(command.does, Does::Answers(_));
-    (is_there && SHORTCUTS.contains(&command.name)).then_some(command.name)
+    let is_there = matches!(command.does, Does::Answers(_) | Does::Shows(_));
+    (is_there && command.inline).then_some(command.name)
 }
 
 /// What is said of a command that this gateway does not have.
 pub(super) fn not_there(name: &str) -> String {
-    let has: Vec<String> = COMMANDS
-        .iter()
-        .filter(|command| !matches!(command.does, Does::Missing | Does::Later(_)))
-        .map(|command| format!("/{}", command.name))
-        .collect();
+    format!("⚠️ /{name} is not there yet in this version. /commands lists what there is.")
+}
+
+fn for_owners(name: &str) -> String {
     format!(
-        "/{name} is not there yet. This gateway has {}. Everything else you write goes to the agent.",
-        has.join(", ")
+        "⚠️ /{name} is for the owner: name them in commands.ownerAllowFrom or in the channel's allowFrom."
     )
 }
+
+/// What OpenClaw 2026.2.9 has and this gateway does not.
+pub(super) const BASH: &str = "bash";
 
 #[cfg(test)]
 mod tests {
@@ -148,6 +273,11 @@ mod tests {
             ("/id", Some("whoami")),
             ("/compact keep the numbers", Some("compact")),
             ("/dock_slack", Some("dock-slack")),
+            ("! ls -l", Some("bash")),
+            ("!poll", Some("bash")),
+            ("!stop abc", Some("bash")),
+            ("!important", None),
+            ("!", None),
             // Words for the agent.
             ("/help me", None),
             ("/status please", None),
@@ -173,10 +303,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_names_what_there_is() {
-        let said = not_there("tts");
-        assert!(said.starts_with("/tts is not there yet. This gateway has /"), "{said}");
-        assert!(said.contains(" /think") && !said.contains("/elevated"), "{said}");
-        assert!(said.ends_with("Everything else you write goes to the agent."), "{said}");
+    fn names_and_words_about_commands_are_fit_for_menus() {
+        let mut names: Vec<&str> =
+            COMMANDS.iter().flat_map(|row| row.aliases.iter().chain([&row.name])).copied().collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "no name has two meanings");
+        for row in COMMANDS {
+            assert!(
+                (1..=100).contains(&row.about.chars().count()) && row.about.ends_with('.'),
+                "{}",
+                row.name
+            );
+            assert_eq!(row.takes == Takes::Nothing, row.arguments.is_empty(), "{}", row.name);
+        }
+        let inline: Vec<&str> = COMMANDS.iter().filter(|row| row.inline).map(|row| row.name).collect();
+        assert_eq!(inline, ["help", "commands", "status", "whoami"]);
     }
 }

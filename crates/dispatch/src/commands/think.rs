@@ -3,14 +3,16 @@
 use openclaw_models::{Ask, AskedThinking, ModelRef, SelectError, ThinkingLevel, thinking};
 
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use super::{CommandError, Hints, levels};
 
 pub(super) const NAME: &str = "think";
 const ALIASES: &[&str] = &["thinking", "t"];
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: ALIASES, takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
+        .called(ALIASES)
+        .taking(Takes::Level, "<level>");
 
 const LEVELS: &str = "off, minimal, low, medium, high";
 /// A provider whose models think or don't.

@@ -3,13 +3,15 @@
 use openclaw_sessions::entry::VerboseLevel;
 
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
-use super::table::{Command, Does, Takes};
+use super::table::{Category, Command, Does, Takes};
 use super::{Hints, levels};
 
 pub(super) const NAME: &str = "verbose";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
-    Command { name: NAME, aliases: &["v"], takes: Takes::Level, does: Does::Directive(DIRECTIVE) };
+    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show tools at work, or not.")
+        .called(&["v"])
+        .taking(Takes::Level, "on|full|off");
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "v"], reading, |word| levels::verbose(word).is_some())

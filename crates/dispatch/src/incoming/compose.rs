@@ -311,6 +311,16 @@ mod tests {
         let one = composed(&said, &[], &[]).unwrap();
         assert_eq!(one.words, "one two\nthree");
         assert_eq!(one.frame.after, "\n\n[Replying to Bob id:3]\nlunch?\n[/Replying]");
+        let excerpt = Quoted {
+            message_id: Some("3".to_owned()),
+            sender: Some("Bob".to_owned()),
+            text: Some("lunch?".to_owned()),
+            is_excerpt: true,
+            ..Quoted::default()
+        };
+        let quoting = InboundMessage { reply_to: Some(excerpt), ..message("yes") };
+        let one = composed(&[event(ConversationKind::Direct, "Ada", quoting)], &[], &[]).unwrap();
+        assert_eq!(one.frame.after, "\n\n[Quoting Bob id:3]\n\"lunch?\"\n[/Quoting]");
         let forwarded = Forwarded { from: "Ada Lovelace (@ada)".to_owned(), at: Some(1_735_787_040_000) };
         let passed_on = InboundMessage { forwarded: Some(forwarded), ..message("hi") };
         let one = composed(&[event(ConversationKind::Direct, "Ada", passed_on)], &[], &[]).unwrap();
@@ -338,6 +348,25 @@ mod tests {
         let worded = event(ConversationKind::Direct, "Ada", message("look"));
         let one = composed(&[worded], &[], &[gone]).unwrap();
         assert!(one.frame.before.ends_with("<media:image> (not downloaded: gone)\n") && one.words == "look");
+    }
+
+    /// Spec `channels.md` §3.7: words stand below the place they belong to.
+    #[test]
+    fn a_place_stands_before_its_words() {
+        let place = openclaw_channels::Location {
+            latitude: 48.858_844,
+            longitude: 2.294_351,
+            accuracy: Some(12.0),
+            name: None,
+            address: None,
+            is_live: false,
+        };
+        let said = |text| InboundMessage { location: Some(place.clone()), ..message(text) };
+        let read_of =
+            |text| read(&composed(&[event(ConversationKind::Direct, "Ada", said(text))], &[], &[]).unwrap());
+        let header = "[Telegram Ada id:7 Thu 2025-01-02T03:04Z] 📍 48.858844, 2.294351 ±12m";
+        assert_eq!(read_of("here"), format!("{header}\nhere"));
+        assert_eq!(read_of(" "), header);
     }
 
     #[test]

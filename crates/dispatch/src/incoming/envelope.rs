@@ -177,6 +177,12 @@ mod tests {
                 "[WebChat user1 Thu 2025-01-02T03:04Z]",
             ),
             (
+                // No platform tells a host or an address apart from who it is.
+                envelope("WebChat", Some("user1 mac-mini 10.0.0.5"), None),
+                clockwork("utc", None),
+                "[WebChat user1 mac-mini 10.0.0.5 Thu 2025-01-02T03:04Z]",
+            ),
+            (
                 envelope("WebChat", None, None),
                 clockwork("America/New_York", None),
                 "[WebChat Wed 2025-01-01 22:04 EST]",
@@ -193,6 +199,7 @@ mod tests {
             ),
             (envelope("T", None, Some(-5_000)), silent.clone(), "[T +5s]"),
             (envelope("T", Some("A"), Some(5_000)), silent, "[T A]"),
+            (envelope("T", None, None), clockwork("Bogus/Zone", None), "[T Thu 2025-01-02T03:04Z]"),
             (envelope(" ", None, None), clockwork("Bogus/Zone", None), "[Channel Thu 2025-01-02T03:04Z]"),
         ];
         for (envelope, clockwork, expect) in rows {
@@ -203,7 +210,22 @@ mod tests {
             envelope_timestamp: Some(OnOff::Off),
             ..AgentDefaults::default()
         };
-        assert_eq!(envelope("T", None, Some(-5_000)).write(&Clockwork::of(&quiet)), "[T]");
+        let quiet = Clockwork::of(&quiet);
+        assert_eq!(envelope("T", None, Some(-5_000)).write(&quiet), "[T]");
+        let rows = [
+            ("Telegram", None, "hi", "[Telegram] hi"),
+            ("Discord", Some("Guild #general"), "Alice: hi", "[Discord Guild #general] Alice: hi"),
+            (
+                "Signal",
+                Some("Signal Group id:123"),
+                &format!("{}: ping", sender_label(Some("Bob"), "42")),
+                "[Signal Signal Group id:123] Bob (42): ping",
+            ),
+            ("iMessage", Some("+1555"), "hello", "[iMessage +1555] hello"),
+        ];
+        for (channel, from, words, expect) in rows {
+            assert_eq!(format!("{} {words}", envelope(channel, from, None).write(&quiet)), expect);
+        }
     }
 
     #[test]
@@ -237,7 +259,9 @@ mod tests {
             ("America/Phoenix", "MST", "MST"),
             ("America/Havana", "GMT-5", "GMT-4"),
             ("America/Mexico_City", "CST", "CST"),
+            ("America/Regina", "CST", "CST"),
             ("America/Panama", "EST", "EST"),
+            ("America/Jamaica", "EST", "EST"),
             ("America/Puerto_Rico", "AST", "AST"),
             ("Etc/UTC", "UTC", "UTC"),
             ("GMT", "UTC", "UTC"),
@@ -261,5 +285,7 @@ mod tests {
             (from_label(Some("Fam"), "1"), from_label(Some("5"), "5")),
             ("Fam id:1".to_owned(), "5".to_owned())
         );
+        assert_eq!(from_label(Some("Bob"), "5"), "Bob id:5");
+        assert_eq!(sender_label(Some("Bob"), "+222"), "Bob (+222)");
     }
 }

@@ -60,8 +60,10 @@ pub(crate) fn placeholder(attachments: &[Attachment]) -> String {
 
 /// The files that are not here, and why, one a line.
 pub(crate) fn missing(attachments: &[Attachment]) -> Vec<String> {
-    let missing = attachments.iter().filter_map(|one| Some((one.kind, one.file.as_ref().err()?)));
-    missing.map(|(kind, why)| format!("<media:{}> (not downloaded: {why})", name(kind))).collect()
+    let missing = attachments.iter().filter_map(|one| Some((one, one.file.as_ref().err()?)));
+    let what =
+        |one: &Attachment| one.description.clone().unwrap_or_else(|| format!("<media:{}>", name(one.kind)));
+    missing.map(|(one, why)| format!("{} (not downloaded: {why})", what(one))).collect()
 }
 
 fn name(kind: MediaKind) -> &'static str {

@@ -11,7 +11,7 @@ use super::sqlite::SqliteJournal;
 use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
-use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord};
+use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord, Waited, regrouped};
 use crate::outbox::Retry;
 use crate::request::{Kind, Request};
 use crate::testing::crash;
@@ -42,6 +42,8 @@ on_each! {
     many_clients_are_accepted_at_once_each_exactly_once
     a_message_whose_caller_goes_away_is_accepted_all_the_same
     a_run_ends_once
+    messages_that_are_run_together_are_found_together_and_end_together
+    a_dropped_message_has_ended_or_waits_to_be_told_of
     the_prompt_report_is_not_kept
     the_first_reason_of_an_abort_stays
     attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order
@@ -275,6 +277,52 @@ async fn a_run_ends_once(open: Open) {
     assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(record)));
     assert_eq!(journal.message(&run("unknown")).await.unwrap(), None);
     journal.payload(&run("a")).await.expect_err("what was asked is gone with its end");
+}
+
+async fn messages_that_are_run_together_are_found_together_and_end_together(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for name in ["a", "b", "c", "d"] {
+        accept(&journal, chat(name, "hello")).await;
+    }
+    let gather = |leader: &str, others: &[&str]| Update::Gather {
+        leader: run(leader),
+        others: others.iter().map(|&other| run(other)).collect(),
+        answer_to: None,
+    };
+    assert_eq!(journal.update(gather("unknown", &["d"])).await, Ok(false));
+    assert_eq!(journal.update(gather("c", &["a", "b"])).await, Ok(true));
+    let (_crashed, Opened { unfinished, .. }) = restarted(open, dir.path());
+    let led: Vec<(RunId, Vec<RunId>)> = regrouped(unfinished)
+        .into_iter()
+        .map(|one| {
+            (one.row.run_id.clone(), one.others.iter().map(|other| other.row.run_id.clone()).collect())
+        })
+        .collect();
+    assert_eq!(led, [(run("c"), vec![run("a"), run("b")]), (run("d"), vec![])]);
+    let end = || Update::FinishAll(finished("c", "to all"), vec![run("a"), run("b")], Vec::new());
+    assert_eq!(journal.update(end()).await, Ok(true));
+    assert_eq!(journal.update(end()).await, Ok(false), "they have ended");
+    for name in ["a", "b", "c"] {
+        let Ok(Some(Known::Finished(record))) = journal.message(&run(name)).await else { panic!("{name}") };
+        assert_eq!((record.run_id, record.outcome), (run(name), finished("c", "to all").outcome));
+    }
+    assert_eq!(unfinished_count(open, dir.path()), 1);
+}
+
+async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "hello")).await;
+    accept(&journal, chat("b", "hello")).await;
+    let record = finished("a", "dropped");
+    let drop = Update::Drop { record: record.clone(), rule: DropRule::Old, arrivals: Box::default() };
+    assert_eq!(journal.update(drop.clone()).await, Ok(true));
+    assert_eq!(journal.update(drop).await, Ok(false));
+    assert_eq!(journal.message(&run("a")).await, Ok(Some(Known::Finished(record))));
+    let cut = Update::Cut { run_id: run("b"), arrivals: Box::default(), dropped: 7, now: 1 };
+    assert_eq!(journal.update(cut).await, Ok(true));
+    assert_eq!(only(open, dir.path()).waited, Waited { cut: Some(7), ..Waited::default() });
 }
 
 async fn the_prompt_report_is_not_kept(open: Open) {
@@ -601,6 +649,13 @@ fn what_is_acknowledged_is_synced_before() {
         (Update::Begin(run(), SessionId::new("s")), Durability::Written),
         (Update::Finish(finished("a", "x"), Vec::new()), Durability::Written),
         (Update::Attempt(run()), Durability::Written),
+        (Update::FinishAll(finished("a", "x"), vec![run()], Vec::new()), Durability::Written),
+        (Update::Gather { leader: run(), others: vec![], answer_to: None }, Durability::Synced),
+        (Update::Cut { run_id: run(), arrivals: Box::default(), dropped: 1, now: 1 }, Durability::Synced),
+        (
+            Update::Drop { record: finished("a", "x"), rule: DropRule::New, arrivals: Box::default() },
+            Durability::Synced,
+        ),
     ];
     for (update, expected) in rows {
         assert_eq!(update.durability(), expected, "{update:?}");

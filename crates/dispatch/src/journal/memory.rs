@@ -52,8 +52,8 @@ pub(crate) struct Message {
     pub(crate) row: Row<Stored>,
     pub(crate) finished: Option<RunRecord>,
     pub(crate) attempts: Attempts,
-    pub(crate) taken_by: Option<RunId>,
     pub(crate) waited: Waited,
+    pub(crate) taken_by: Option<RunId>,
 }
 
 /// A delivery.
@@ -167,8 +167,8 @@ impl State {
                 row,
                 finished: None,
                 attempts: Attempts::default(),
-                taken_by: None,
                 waited: Waited::default(),
+                taken_by: None,
             });
             return Insert::New;
         };

@@ -185,7 +185,12 @@ impl<J: Turn> Machine<J> {
             }
             Input::Changed => self.ended(now, Vec::new()),
             Input::Quiet => self.next(now),
-            Input::Abort { target, only, reason } => self.abort(&target, only, reason),
+            Input::Abort { target, only, reason } => {
+                let mut effects = self.abort(&target, only, reason);
+                // What was waited with is closed now.
+                effects.extend(self.next(now));
+                effects
+            }
             Input::Stop => self.stop(),
         }
     }

@@ -116,9 +116,8 @@ impl Acting<'_> {
     async fn perform(&self, name: &str, args: Arguments<'_>) -> Result<Value, MessageError> {
         let action =
             actions::find(name).ok_or_else(|| MessageError::Invalid(format!("Unknown action: {name}")))?;
-        if self.needs_target && action.says && !has_target(args) {
-            let text = "Explicit message target required for this run. Provide target/targets (and channel when needed).";
-            return Err(MessageError::Invalid(text.to_owned()));
+        if self.needs_target {
+            require_target(action, args)?;
         }
         if action.name == BROADCAST {
             return broadcast(self, args).await;
@@ -290,6 +289,16 @@ fn refused(error: ActionError, place: &Place) -> MessageError {
         ActionError::Invalid(text) => MessageError::Invalid(text),
         ActionError::Failed(error) => MessageError::Failed(error.to_string()),
     }
+}
+
+/// A run that answers nobody has to say where its words go.
+fn require_target(action: &Action, args: Arguments<'_>) -> Result<(), MessageError> {
+    if !action.says || has_target(args) {
+        return Ok(());
+    }
+    let text =
+        "Explicit message target required for this run. Provide target/targets (and channel when needed).";
+    Err(MessageError::Invalid(text.to_owned()))
 }
 
 fn has_target(args: Arguments<'_>) -> bool {

@@ -168,6 +168,31 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_only_waits_for_its_turn_was_not_sent_and_holds_up_no_other() {
+    let (dir, crashed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let platform = Platform::new(Knows::Nothing, []);
+    platform.holds("x", Some(Duration::from_secs(3)));
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("a", "x").await;
+    rig.accept("b", "y").await;
+    rig.over("b").await;
+    platform.turn_asked(5).await;
+    let waits = rig.status("a").await;
+    assert_eq!((waits.state, waits.attempts), (DeliveryState::Pending, 0));
+    crate::journal::memory::copy(dir.path(), crashed.path());
+    platform.holds("x", None);
+    assert!(!rig.over("a").await.may_repeat);
+    rig.end().await;
+    // A process that died meanwhile never sent it, and knows that.
+    let again = Rig::open(crashed.path());
+    assert_eq!(again.status("a").await.state, DeliveryState::Pending);
+    again.serve(&Platform::new(Knows::Nothing, []));
+    assert!(!again.over("a").await.may_repeat);
+    again.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn tries_end_after_the_fifth_and_a_channel_that_is_not_ready_does_not_count() {
     let dir = tempfile::tempdir().unwrap();
     let not_ready = (0..20).map(|_| Reply::Refuse(SendError::NotReady));

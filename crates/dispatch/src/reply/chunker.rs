@@ -54,7 +54,9 @@ pub enum Drain {
 pub struct BlockChunker {
     settings: ChunkSettings,
     buffer: String,
-    /// How the buffer goes on with the last block; if it does, it begins with a line that was put in.
+    /// Where in the buffer begins what is held. What lies before it is gone, and taken away from time to time.
+    start: usize,
+    /// How what is held goes on with the last block; if it does, it begins with a line that was put in.
     continues: Continues,
 }
 
@@ -71,22 +73,47 @@ impl BlockChunker {
     pub fn new(settings: ChunkSettings) -> Self {
         let max = settings.max.max(1);
         let settings = ChunkSettings { min: settings.min.clamp(1, max), max, ..settings };
-        Self { settings, buffer: String::new(), continues: Continues::Nothing }
+        Self { settings, buffer: String::new(), start: 0, continues: Continues::Nothing }
     }
 
     /// Adds what arrived.
     pub fn append(&mut self, text: &str) {
+        self.forget_start();
         self.buffer.push_str(text);
     }
 
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.held().is_empty()
+    }
+
+    /// What is held.
+    fn held(&self) -> &str {
+        self.buffer.get(self.start..).unwrap_or_default()
+    }
+
+    /// As much of what is held as decides where a block ends: whole lines, some blocks long. Otherwise a text that comes at once would be
+    /// looked through to its end for every block.
+    fn view(&self) -> &str {
+        let held = self.held();
+        let near = held.floor_char_boundary(VIEW.saturating_mul(self.settings.max).saturating_add(VIEW));
+        let line_end =
+            held.get(near..).and_then(|rest| rest.find('\n')).map_or(held.len(), |at| near + at + 1);
+        held.get(..line_end).unwrap_or(held)
+    }
+
+    /// Takes away what is gone, once it is the larger part.
+    fn forget_start(&mut self) {
+        if self.start > self.buffer.len() / 2 {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
     }
 
     /// Forgets what is held.
     pub fn clear(&mut self) {
         self.buffer.clear();
+        self.start = 0;
         self.continues = Continues::Nothing;
     }
 
@@ -114,7 +141,7 @@ impl BlockChunker {
         if !self.has(self.settings.max + 1) {
             return self.emit_rest(blocks);
         }
-        while !self.buffer.is_empty() {
+        while !self.is_empty() {
             let is_tail = !self.has(self.settings.max + 1);
             let cut = if is_tail { self.soft_cut().map(Cut::Plain) } else { self.cut(1, Drain::All) };
             match cut {
@@ -126,10 +153,10 @@ impl BlockChunker {
 
     /// Every paragraph that is whole; of one that is too long what fits.
     fn paragraphs(&mut self, blocks: &mut Vec<Block>) {
-        while !self.buffer.is_empty() {
-            let gap = next_gap(&self.buffer, 0, &fences(&self.buffer));
-            let fits =
-                |gap: &Range<usize>| self.limit().fits(self.buffer.get(..gap.start).unwrap_or_default());
+        while !self.is_empty() {
+            let view = self.view();
+            let gap = next_gap(view, 0, &fences(view));
+            let fits = |gap: &Range<usize>| self.limit().fits(view.get(..gap.start).unwrap_or_default());
             let cut = match gap.filter(fits) {
                 Some(gap) => Some(Cut::Plain(gap.start)),
                 None if self.has(self.settings.max) => self.cut(1, Drain::Ready),
@@ -148,14 +175,14 @@ impl BlockChunker {
     fn has(&self, units: usize) -> bool {
         match units {
             0 => true,
-            1 => !self.buffer.is_empty(),
-            more => !Limit::utf16(more - 1).fits(&self.buffer),
+            1 => !self.is_empty(),
+            more => !Limit::utf16(more - 1).fits(self.held()),
         }
     }
 
     /// Where a block of so many units or more ends best.
     fn cut(&self, min: usize, drain: Drain) -> Option<Cut> {
-        let text = self.buffer.as_str();
+        let text = self.view();
         let fences = fences(text);
         let window = text.get(..self.limit().prefix(text))?;
         let least = Limit::utf16(min).prefix(text);
@@ -172,19 +199,21 @@ impl BlockChunker {
 
     /// Where the block is full: code is closed, as far as there is room for that.
     fn hard_cut(&self, full: usize, fences: &[Fence<'_>]) -> Option<Cut> {
-        if !self.has(self.settings.max) {
+        // One character more tells whether the last one is whole.
+        if !self.has(self.settings.max + 1) {
             return None;
         }
         let Some(fence) = parted(fences, full) else {
             return Some(Cut::Plain(self.before_marks(full, fences)));
         };
-        let Some(at) = cut_in_fence(&self.buffer, 0, fence, self.limit()) else {
+        let view = self.view();
+        let Some(at) = cut_in_fence(view, 0, fence, self.limit()) else {
             // It begins where there is no room for its end: it goes to the next block.
             let before = fence.span.start.saturating_sub(1);
-            let is_text = self.buffer.get(..before).is_some_and(|text| !text.trim().is_empty());
+            let is_text = view.get(..before).is_some_and(|text| !text.trim().is_empty());
             return Some(Cut::Plain(if is_text { before } else { full }));
         };
-        let left = self.buffer.get(at..fence.content_end())?;
+        let left = view.get(at..fence.content_end())?;
         // Where only its last line is left, that one is the line that is put in.
         let is_over = fence.closed_at.is_some() && left.trim().is_empty();
         let rest_from = if is_over { fence.span.end } else { at };
@@ -194,7 +223,7 @@ impl BlockChunker {
 
     /// Where a block is full, unless it ends with a line of marks of which more may come: the first line of code.
     fn before_marks(&self, full: usize, fences: &[Fence<'_>]) -> usize {
-        let window = self.buffer.get(..full).unwrap_or_default();
+        let window = self.held().get(..full).unwrap_or_default();
         let Some(line) = window.rfind('\n') else { return full };
         let (text, marks) = window.split_at(line);
         let marks = marks.trim();
@@ -206,7 +235,7 @@ impl BlockChunker {
 
     /// Where the tail of a text may be parted once more: at its first paragraph or line, or its last sentence.
     fn soft_cut(&self) -> Option<usize> {
-        let text = self.buffer.as_str();
+        let text = self.held();
         let fences = fences(text);
         let breaks = Breaks { text, fences: &fences, least: 1 };
         let first = |mark: &str| text.match_indices(mark).map(|(at, _)| at).find(|at| breaks.allows(*at));
@@ -217,10 +246,20 @@ impl BlockChunker {
         paragraph().or_else(line).or_else(sentence).filter(|at| *at < text.len())
     }
 
+    /// Puts a line before what is held, in the place of what is gone: the block before had that line too, so there is room.
+    fn put_back(&mut self, line: &str) {
+        let from = self.buffer.floor_char_boundary(self.start.saturating_sub(line.len()));
+        let gone = self.start - from;
+        // Not to part a character some bytes more may be overwritten.
+        let unused = " ".repeat(gone.saturating_sub(line.len()));
+        self.buffer.replace_range(from..self.start, &format!("{unused}{line}"));
+        self.start = from + unused.len();
+    }
+
     fn emit_rest(&mut self, blocks: &mut Vec<Block>) {
-        let text = std::mem::take(&mut self.buffer);
         let continues = std::mem::take(&mut self.continues);
-        push(blocks, &text, continues);
+        push(blocks, self.held(), continues);
+        self.clear();
     }
 
     /// Cuts a block off; says whether there was anything in it.
@@ -229,32 +268,38 @@ impl BlockChunker {
         let continues = std::mem::take(&mut self.continues);
         match *cut {
             Cut::Plain(at) => {
-                let rest = self.buffer.split_off(at);
-                let text = std::mem::replace(&mut self.buffer, after_break(&rest).to_owned());
-                push(blocks, &text, continues);
+                let (text, rest) = self.held().split_at(at);
+                push(blocks, text, continues);
+                self.start = self.buffer.len() - after_break(rest).len();
             }
             Cut::InFence { at, ref open, ref closing, rest_from } => {
-                let is_line_end = self.buffer.get(..at).is_some_and(|text| text.ends_with('\n'));
-                let rest = self.buffer.get(rest_from..).unwrap_or_default();
-                let rest = match open.is_empty() {
-                    true => after_break(rest).to_owned(),
-                    false => format!("{open}\n{}", if is_line_end { rest } else { line_rest(rest) }),
+                let (content, _) = self.held().split_at(at);
+                let is_line_end = content.ends_with('\n');
+                let line_break = if is_line_end { "" } else { "\n" };
+                push(blocks, &format!("{content}{line_break}{closing}"), continues);
+                let rest = self.held().get(rest_from..).unwrap_or_default();
+                let rest = match (open.is_empty(), is_line_end) {
+                    (true, _) => after_break(rest),
+                    (false, true) => rest,
+                    (false, false) => line_rest(rest),
                 };
+                self.start = self.buffer.len() - rest.len();
                 self.continues = match (open.is_empty(), is_line_end) {
                     (true, _) => Continues::Nothing,
                     (false, true) => Continues::Code,
                     (false, false) => Continues::CodeLine,
                 };
-                self.buffer.truncate(at);
-                let mut text = std::mem::replace(&mut self.buffer, rest);
-                text.push_str(if is_line_end { "" } else { "\n" });
-                text.push_str(closing);
-                push(blocks, &text, continues);
+                if self.continues != Continues::Nothing {
+                    self.put_back(&format!("{open}\n"));
+                }
             }
         }
         blocks.len() > before
     }
 }
+
+/// How many blocks, at most, what is held is looked through.
+const VIEW: usize = 4;
 
 /// A line of code that was cut just before its end goes on with the next one.
 fn line_rest(rest: &str) -> &str {
@@ -333,8 +378,10 @@ impl Breaks<'_, '_> {
 
     /// Whether the blank is one, not the bearer of an accent.
     fn is_whole(&self, at: usize) -> bool {
-        let len = self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-        is_grapheme_boundary(self.text, at) && is_grapheme_boundary(self.text, at + len)
+        let after = at + self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        // What comes next may be an accent.
+        let is_known = after < self.text.len();
+        is_known && is_grapheme_boundary(self.text, at) && is_grapheme_boundary(self.text, after)
     }
 }
 

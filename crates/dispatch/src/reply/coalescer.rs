@@ -200,6 +200,11 @@ mod tests {
         assert!(full.enqueue(now, text("Hello")).is_empty());
         assert_eq!(full.enqueue(now, text("world"))[0].text, "Hello world");
         assert_eq!((full.due(), full.flush()), (None, None));
+        let mut idle =
+            Coalescer::new(CoalesceSettings { idle: Duration::from_millis(40), ..settings(1, 200) });
+        assert!(idle.enqueue(now, text("Hello")).is_empty() && idle.enqueue(now, text("world")).is_empty());
+        assert_eq!(idle.tick(now + Duration::from_millis(39)), None);
+        assert_eq!(idle.tick(now + Duration::from_millis(40)).unwrap().text, "Hello world");
     }
 
     #[test]

@@ -52,6 +52,8 @@ impl DirectiveStream {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn blocks(chunks: &[&str]) -> Vec<ReplyPayload> {
@@ -89,5 +91,43 @@ mod tests {
             voice.iter().map(|block| (block.voice, block.media_urls.len())).collect::<Vec<_>>(),
             [(true, 0), (false, 1)]
         );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        /// Wherever a text is cut into chunks, but for the brackets of a tag, it says the same.
+        #[test]
+        fn chunks_say_what_the_whole_says(
+            pieces in proptest::collection::vec(
+                "(\\[\\[reply_to:[12]\\]\\]|\\[\\[reply_to_current\\]\\]|\\[\\[ audio_as_voice \\]\\]|\\[\\[x\\]\\]|[a-c]{1,4}| |\n|é)", 0..14
+            ),
+            cuts in proptest::collection::vec(0..12usize, 1..20),
+        ) {
+            let text = pieces.concat();
+            let whole = directive::parse(&text);
+            let mut chunks: Vec<String> = vec![String::new()];
+            let mut cuts = cuts.into_iter().cycle();
+            let mut left = cuts.next().unwrap_or(1);
+            let mut before = ' ';
+            for c in text.chars() {
+                let is_pair = c == before && matches!(c, '[' | ']');
+                if left == 0 && !is_pair {
+                    chunks.push(String::new());
+                    left = cuts.next().unwrap_or(1) + 1;
+                }
+                left = left.saturating_sub(1);
+                if let Some(chunk) = chunks.last_mut() {
+                    chunk.push(c);
+                }
+                before = c;
+            }
+            let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+            let said = blocks(&chunks);
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
+            let text: String = said.iter().map(|block| block.text.as_str()).collect();
+            prop_assert_eq!(bare(&text), bare(&whole.text), "{:?}", &chunks);
+            prop_assert_eq!(said.iter().any(|block| block.voice), whole.voice, "{:?}", &chunks);
+        }
     }
 }

@@ -29,18 +29,22 @@ fn words(payload: &ReplyPayload) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// Bytes of such a tag.
+const LONGEST_TAG: usize = 32;
+
 /// Without the tags that some models are told to put around their answer.
 fn without_final_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('<') {
         out.push_str(before);
-        let tag = after.split_once('>').filter(|(name, _)| {
-            let name = name.trim().trim_start_matches('/').trim();
-            name.eq_ignore_ascii_case("final")
+        let near = after.get(..after.floor_char_boundary(LONGEST_TAG)).unwrap_or_default();
+        let end = near.find(['<', '>']).filter(|end| {
+            let name = near.get(..*end).unwrap_or_default().trim().trim_start_matches('/').trim();
+            name.eq_ignore_ascii_case("final") && near.get(*end..).is_some_and(|rest| rest.starts_with('>'))
         });
-        match tag {
-            Some((_, behind)) => rest = behind,
+        match end.and_then(|end| after.get(end + 1..)) {
+            Some(behind) => rest = behind,
             None => {
                 out.push('<');
                 rest = after;
@@ -121,6 +125,7 @@ mod tests {
             (text("HEARTBEAT_OK"), None, None),
             (text("HEARTBEAT_OK all is well"), None, Some("all is well")),
             (text("<final>hi</ final > <b>"), None, Some("hi <b>")),
+            (text("a << final>b <final"), None, Some("a <b <final")),
             (text("same\n\nsame\n\nother\n\nsame"), None, Some("same\n\nother\n\nsame")),
             (text("```\na\n\na\n```"), None, Some("```\na\n\na\n```")),
             (text("about rate limits: overloaded"), None, Some("about rate limits: overloaded")),
@@ -137,7 +142,19 @@ mod tests {
             let said = normalised(payload.clone(), prefix).map(|payload| payload.text);
             assert_eq!(said.as_deref(), expect, "{payload:?}");
         }
-        assert!(error_text("prompt is too long: 210000 tokens").starts_with("Context overflow"));
-        assert!(error_text("messages: roles must alternate").starts_with("Message ordering conflict"));
+        let told = [
+            (
+                "prompt is too long: 210000 tokens",
+                "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.",
+            ),
+            (
+                "messages: roles must alternate",
+                "Message ordering conflict - please try again. If this persists, use /new to start a fresh session.",
+            ),
+            ("429 rate limit", "The AI service is temporarily overloaded. Please try again in a moment."),
+        ];
+        for (error, expect) in told {
+            assert_eq!(error_text(error), expect);
+        }
     }
 }

@@ -329,6 +329,7 @@ fn comparable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::coalescer::CoalesceSettings;
 
     fn payload(text: &str) -> ReplyPayload {
         ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() }
@@ -427,6 +428,26 @@ mod tests {
             }
             assert_eq!(pipeline.remaining(finals), expect, "{blocks:?}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_short_to_its_end_is_one_block_and_the_answer() {
+        let settings = CoalesceSettings {
+            min: 1500,
+            max: 2000,
+            idle: Duration::from_secs(1),
+            joiner: "\n\n",
+            each: false,
+        };
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(Some(Coalescer::new(settings)));
+        for text in ["one", "two", "one"] {
+            assert_eq!(pipeline.enqueue(now, block(payload(text))), None);
+        }
+        assert_eq!(pipeline.tick(now + Duration::from_secs(1)), None, "it waits for more");
+        let effect = pipeline.finish();
+        assert_eq!(drive(&mut pipeline, effect), ["one\n\ntwo"]);
+        assert_eq!(pipeline.remaining(vec![payload("one\n\ntwo\n\none")]), []);
     }
 
     #[test]

@@ -50,6 +50,7 @@ const CHANNELS: &[Defaults] = &[
 
 const OTHER: Defaults = row("", 4000, None, ReplyToMode::All);
 const TELEGRAM: &str = "telegram";
+const WEBCHAT: &str = "webchat";
 const BLOCK: (u64, u64) = (800, 1200);
 const DRAFT: (u64, u64) = (200, 800);
 const IDLE_MS: u64 = 1000;
@@ -114,7 +115,9 @@ impl ReplySettings {
         let text_limit = first(&scopes, |scope| scope.text_chunk_limit)
             .filter(|limit| *limit > 0)
             .map_or(channel.text_limit, size);
-        let chunk_mode = ChunkMode::from_config(first(&scopes, |scope| scope.chunk_mode.as_deref()));
+        let chunk_mode = first(&scopes, |scope| scope.chunk_mode.as_deref());
+        // A page shows an answer whole.
+        let chunk_mode = ChunkMode::from_config(chunk_mode.filter(|_| surface.channel != WEBCHAT));
         let chunk = chunk_settings(defaults.block_streaming_chunk, BLOCK, text_limit, chunk_mode);
         Self {
             block_streaming: is_on(defaults, &scopes, surface.channel),
@@ -231,6 +234,7 @@ mod tests {
             (json!({"channels": {"telegram": {"chunkMode": "newline"}}}), "telegram", (800, 1200, true)),
             (json!({"channels": {"telegram": {"textChunkLimit": 0}}}), "telegram", (800, 1200, false)),
             (json!({}), "webchat", (800, 1200, false)),
+            (json!({"channels": {"webchat": {"chunkMode": "newline"}}}), "webchat", (800, 1200, false)),
         ];
         for (config, channel, expect) in rows {
             let chunk = of(config.clone(), channel, None).chunk;
@@ -271,6 +275,44 @@ mod tests {
             let config =
                 json!({"agents": {"defaults": {"blockStreamingChunk": {"breakPreference": prefer}}}});
             assert_eq!(of(config, "slack", None).coalesce.joiner, joiner);
+        }
+    }
+
+    /// Spec `streaming.md` §9, `channels.md` §4.4: the account's limit, else the channel's, else that of the platform.
+    #[test]
+    fn messages_are_as_long_as_their_platform_and_the_file_say() {
+        let platforms = [
+            ("telegram", 4000),
+            ("whatsapp", 4000),
+            ("discord", 2000),
+            ("slack", 4000),
+            ("signal", 4000),
+            ("imessage", 4000),
+            ("googlechat", 4000),
+            ("bluebubbles", 4000),
+            ("matrix", 4000),
+            ("mattermost", 4000),
+            ("msteams", 4000),
+            ("feishu", 4000),
+            ("nextcloud-talk", 4000),
+            ("nostr", 4000),
+            ("line", 5000),
+            ("tlon", 10_000),
+            ("zalo", 2000),
+            ("zalouser", 2000),
+            ("twitch", 500),
+            ("of tomorrow", 4000),
+        ];
+        for (channel, limit) in platforms {
+            assert_eq!(of(json!({}), channel, None).text_limit, limit, "{channel}");
+        }
+        let set = json!({"channels": {"discord": {"textChunkLimit": 900, "chunkMode": "newline", "accounts": {
+            "Work": {"textChunkLimit": 300, "chunkMode": "length"},
+        }}}});
+        let rows = [(Some("work"), 300, ChunkMode::Length), (Some("other"), 900, ChunkMode::Newline)];
+        for (account, limit, mode) in rows {
+            let found = of(set.clone(), "discord", account);
+            assert_eq!((found.text_limit, found.chunk_mode), (limit, mode), "{account:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
+use openclaw_channels::Button;
 use openclaw_config::ResolvedAgent;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
@@ -23,7 +24,7 @@ use super::replies::Said;
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
 use crate::api::{RunOutcome, RunRecord};
-use crate::commands::{self, Context, Intent};
+use crate::commands::{self, Context, Intent, Response, Then};
 use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::Update;
@@ -43,6 +44,10 @@ pub(super) enum Route {
 pub(crate) struct Answer {
     /// What it says; `None` if the sender may not give commands.
     pub(crate) message: Option<Box<Message>>,
+    /// Rows of buttons below it.
+    buttons: Vec<Vec<Button>>,
+    /// What follows once it is durable.
+    then: Option<Then>,
     place: AnsweredIn,
 }
 
@@ -237,23 +242,23 @@ impl Runner {
         let Session { key, agent, entry, id, transcript, .. } = &session;
         let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
         if let Some(record) = &row.answered {
-            return Ok(answer_of(row, text_of(&record.outcome), place));
+            return Ok(answer_of(row, text_of(&record.outcome).map(Response::from), place));
         }
-        let origin = row.payload.origin.as_deref();
-        let context = Context { origin, ..self.context(&settings, key, agent, entry, &control.cancel) };
-        let text = match (refusal, row.payload.to_gateway()) {
-            (Some(refusal), _) => Some(refusal),
+        let context =
+            Context { was_begun, ..self.context(&settings, key, agent, entry, row, &control.cancel) };
+        let response = match (refusal, row.payload.to_gateway()) {
+            (Some(refusal), _) => Some(refusal.into()),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
                 let cancel = control.cancel.clone();
-                Some(Box::pin(self.compact_now(&session, &settings, arguments, cancel)).await?)
+                Some(Box::pin(self.compact_now(&session, &settings, arguments, cancel)).await?.into())
             }
-            (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.to_owned()),
+            (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.into()),
             (None, Intent::Tool(wish)) => {
-                Some(Box::pin(self.call_tool(row, &context, &session, wish, control, events)).await?)
+                Some(Box::pin(self.call_tool(row, &context, &session, wish, control, events)).await?.into())
             }
             (None, _) => self.answer(&context, row).await?,
         };
-        self.answered(row, answer_of(row, text, place)).await
+        self.answered(row, answer_of(row, response, place)).await
     }
 
     async fn answer_beside_run(&self, row: &Row) -> Result<Option<Answer>, NotBegun> {
@@ -265,44 +270,58 @@ impl Runner {
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
-        let origin = row.payload.origin.as_deref();
-        let context =
-            Context { origin, ..self.context(&settings, key, &agent, &found.entry, &self.shared.kill) };
-        let text = self.answer(&context, row).await?;
+        let context = self.context(&settings, key, &agent, &found.entry, row, &self.shared.kill);
+        let response = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
-        self.answered(row, answer_of(row, text, place)).await.map(Some)
+        self.answered(row, answer_of(row, response, place)).await.map(Some)
     }
 
-    pub(super) fn context<'a>(
+    /// What a command works on.
+    pub(crate) fn context<'a>(
         &'a self,
         settings: &'a Arc<Settings>,
         key: &'a SessionKey,
         agent: &'a ResolvedAgent,
         entry: &'a SessionEntry,
+        row: &'a Row,
         stop: &'a CancellationToken,
     ) -> Context<'a> {
-        Context { models: &self.models, runner: self, settings, key, agent, entry, origin: None, stop }
+        Context {
+            models: &self.models,
+            runner: self,
+            settings,
+            key,
+            agent,
+            entry,
+            row,
+            was_begun: false,
+            stop,
+        }
     }
 
     /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by
     /// doing it again after a crash.
     async fn answered(&self, row: &Row, answer: Answer) -> Result<Answer, NotBegun> {
         let record = record(self, row, None, outcome(answer.message.as_deref()));
-        let replies = self.replies(row, &record, Said::default()).await;
+        let said = Said { buttons: answer.buttons.clone(), ..Said::default() };
+        let replies = self.replies(row, &record, said).await;
         let is_told = !replies.is_empty();
         self.shared.journal.update(Update::Answered(record, replies)).await?;
         if is_told {
             self.shared.outbox.wake();
         }
         self.no_longer_acknowledged(row).await;
+        if let (Some(Then::Restart), Some(around)) = (answer.then, &self.deps.surroundings) {
+            around.restart();
+        }
         Ok(answer)
     }
 
     /// Does what was said and tells what came of it; `None` if the sender may not give commands.
-    async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<String>, NotBegun> {
+    async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<Response>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
-            Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?)),
+            Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?.into())),
             Intent::Prompt
             | Intent::PromptFor { .. }
             | Intent::Stripped { .. }
@@ -328,6 +347,9 @@ impl Runner {
 }
 
 /// The time is that of acceptance: the same after a restart.
-fn answer_of(row: &Row, text: Option<String>, place: AnsweredIn) -> Answer {
-    Answer { message: text.map(|text| Box::new(injected(&text, None, row.accepted_at))), place }
+fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer {
+    let Some(Response { text, buttons, then }) = response else {
+        return Answer { message: None, buttons: Vec::new(), then: None, place };
+    };
+    Answer { message: Some(Box::new(injected(&text, None, row.accepted_at))), buttons, then, place }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::message::Message;
-use openclaw_sessions::transcript::inject::{injected, is_injected};
+use openclaw_sessions::transcript::inject::{injected, is_injected, mirrored};
 use openclaw_sessions::transcript::{
     Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, Transcript,
     TranscriptError, TranscriptLock, TranscriptRef,
@@ -39,9 +39,34 @@ pub(crate) async fn work(
     run: Option<RunBeside>,
     asked_at: Instant,
 ) -> Result<Injected, InjectError> {
+    let words = (message.text.clone(), message.label.clone());
+    let said = move |now| injected(&words.0, words.1.as_deref(), now);
+    put_said(runner, message, said, run, asked_at).await
+}
+
+/// The same for what was delivered to a chat platform in the session's name: its text, or else the names of its files.
+pub(crate) async fn mirror(
+    runner: &Runner,
+    message: InjectMessage,
+    media: Vec<String>,
+    run: Option<RunBeside>,
+    asked_at: Instant,
+) -> Result<Injected, InjectError> {
+    let text = message.text.clone();
+    let said = move |now| mirrored(&text, &media, now).unwrap_or_else(|| injected(&text, None, now));
+    put_said(runner, message, said, run, asked_at).await
+}
+
+async fn put_said(
+    runner: &Runner,
+    message: InjectMessage,
+    said: impl FnOnce(i64) -> Message + Send,
+    run: Option<RunBeside>,
+    asked_at: Instant,
+) -> Result<Injected, InjectError> {
     let injected = tokio::select! { biased;
         () = runner.shared.kill.cancelled() => return Err(InjectError::ShuttingDown),
-        injected = runner.inject(&message, run, asked_at + PATIENCE) => injected?,
+        injected = runner.inject(&message, said, run, asked_at + PATIENCE) => injected?,
     };
     let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
     runner.shared.hub.publish(event).await;
@@ -53,12 +78,13 @@ impl Runner {
     async fn inject(
         &self,
         message: &InjectMessage,
+        said: impl FnOnce(i64) -> Message + Send,
         mut run: Option<RunBeside>,
         until: Instant,
     ) -> Result<Injected, InjectError> {
         let found = tokio::time::timeout_at(until, self.transcript_to_inject(message, &mut run)).await;
         let transcript = found.map_err(|_| StillActive(message.session_key.clone()))??;
-        let said = injected(&message.text, message.label.as_deref(), now_ms());
+        let said = said(now_ms());
         let patience = until.saturating_duration_since(Instant::now());
         let words = Words { said: &said, id: None, new: None, patience };
         let written = self.put(&transcript, &words, run.map(|run| run.transcript)).await;

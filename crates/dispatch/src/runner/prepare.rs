@@ -353,7 +353,7 @@ impl Runner {
 }
 
 /// The level that the message asks for, or else its session.
-pub(super) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
+pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
     let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
     match (asked, stored) {
         (Some(level), _) => AskedThinking::Explicit(level),
@@ -387,7 +387,7 @@ fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility
 }
 
 /// How much of the run's tool events people and clients see, as the message asks or else its session.
-pub(super) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Settings) -> Verbose {
+pub(crate) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Settings) -> Verbose {
     match hints.and_then(|hints| hints.verbose).or(entry.verbose_level) {
         Some(VerboseLevel::On) => Verbose::On,
         Some(VerboseLevel::Full) => Verbose::Full,

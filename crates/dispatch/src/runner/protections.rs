@@ -102,15 +102,15 @@ mod tests {
         let row = |spawner: &str| serde_json::from_value(json!({"spawnedBy": spawner})).unwrap();
         // The document is only there in a config that was read from a file: the list is given instead.
         let dir = openclaw_config::Environment::new([("HOME", "/home/user")], "/");
-        let document = json!({"channels": {"telegram": {"groups": {"-1": {"tools": {"deny": ["exec"]}}}}}});
+        let document = json!({"channels": {"discord": {"guilds": {"-1": {"tools": {"deny": ["exec"]}}}}}});
         let config = Config::from_json5(&document.to_string(), &dir).unwrap();
         let settings = Settings { unmet: unmet_protections(&config).into(), ..Settings::default() };
-        let spawned: SessionEntry = row("agent:main:telegram:group:-1");
+        let spawned: SessionEntry = row("agent:main:discord:group:-1");
         for (key, entry, begins) in [
             ("agent:main:main", None, true),
             ("agent:main:slack:group:-1", None, true),
-            ("agent:main:telegram:group:-2", None, false),
-            ("agent:main:telegram:channel:-2", None, false),
+            ("agent:main:discord:group:-2", None, false),
+            ("agent:main:discord:channel:-2", None, false),
             ("agent:main:subagent:x", Some(&spawned), false),
             ("agent:main:subagent:x", None, true),
         ] {

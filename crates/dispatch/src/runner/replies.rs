@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::silent::is_silent;
 use openclaw_channels::text::{Limit, chunk_text};
-use openclaw_channels::{Account, Address, Answer, ConversationKind, Part};
+use openclaw_channels::{Account, Address, Answer, Button, ConversationKind, Part};
 use openclaw_protocol::RunId;
 use openclaw_sessions::SessionKey;
 use serde_json::Value;
@@ -33,6 +33,8 @@ pub(crate) struct Said {
     pub(crate) payloads: Option<Vec<ReplyPayload>>,
     /// How much the model thought.
     pub(crate) thinking: Option<String>,
+    /// Rows of buttons below the last of them.
+    pub(crate) buttons: Vec<Vec<Button>>,
     /// What the turn has quoted already.
     pub(crate) quoted: Quoted,
 }
@@ -151,8 +153,8 @@ impl<'a> Reply<'a> {
         cut(self.account.as_ref(), &answer, self.settings.text_limit)
     }
 
-    /// The deliveries of its last payloads.
-    async fn last(mut self, payloads: Vec<ReplyPayload>) -> Vec<NewDelivery> {
+    /// The deliveries of its last payloads, with buttons below them.
+    async fn last(mut self, payloads: Vec<ReplyPayload>, buttons: Vec<Vec<Button>>) -> Vec<NewDelivery> {
         let mut parts = Vec::new();
         for payload in payloads {
             let Some(payload) = self.worded(payload) else { continue };
@@ -161,6 +163,9 @@ impl<'a> Reply<'a> {
         }
         if parts.is_empty() && self.has_words {
             parts.push(Part::text(NOTHING_SENT));
+        }
+        if let Some(last) = parts.last_mut() {
+            last.buttons = buttons;
         }
         let numbered = parts.into_iter().enumerate();
         numbered.map(|(at, part)| self.delivery(format!("{}:{}", self.run_id, at + 1), part)).collect()
@@ -192,7 +197,7 @@ impl Runner {
         }
         let Some(to) = self.destination_of(row).await else { return Vec::new() };
         let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
-        Reply::new(self, row, to, &context, said.quoted).last(payloads).await
+        Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
 
     /// Where a message is answered.

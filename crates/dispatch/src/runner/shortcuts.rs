@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::replies::Reply;
 use super::{NotBegun, Runner};
-use crate::commands::{self, Context};
+use crate::commands::{self, Response};
 use crate::events::injected as injected_event;
 use crate::inbox::{Queued, Row};
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
@@ -61,9 +61,9 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
     let Some(hints) = row.payload.to_gateway().hints() else { return };
     for (at, name) in hints.shortcuts.iter().enumerate() {
         match runner.shortcut(&row, name).await {
-            Ok(text) => match row.payload.origin.as_deref() {
-                Some(origin) => runner.send_aside(&row, origin, at + 1, text).await,
-                None => runner.tell_aside(lanes, &row, at + 1, &text).await,
+            Ok(response) => match row.payload.origin.as_deref() {
+                Some(origin) => runner.send_aside(&row, origin, at + 1, response).await,
+                None => runner.tell_aside(lanes, &row, at + 1, &response.text).await,
             },
             Err(NotBegun { message, .. }) => {
                 tracing::warn!(run_id = %row.run_id, name, %message, "a command among words was not answered");
@@ -74,7 +74,7 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
 
 impl Runner {
     /// What a command says.
-    async fn shortcut(&self, row: &Row, name: &str) -> Result<String, NotBegun> {
+    async fn shortcut(&self, row: &Row, name: &str) -> Result<Response, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
         let asked = row.payload.agent_id.clone();
@@ -82,18 +82,24 @@ impl Runner {
         let agent = settings.config.agent(&agent);
         let entry = self.entry_or_none(key).await;
         let entry = entry.map_or_else(SessionEntry::default, |entry| SessionEntry::clone(&entry));
-        let origin = row.payload.origin.as_deref();
-        let context = Context { origin, ..self.context(&settings, key, &agent, &entry, &self.shared.kill) };
+        let context = self.context(&settings, key, &agent, &entry, row, &self.shared.kill);
         Ok(commands::run(&context, name, "").await?)
     }
 
-    async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, text: String) {
+    async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, response: Response) {
         let context =
             PrefixContext { identity: self.identity_of(&row.session_key), ..PrefixContext::default() };
         let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
-        let Some(payload) = reply.worded(ReplyPayload { text, ..ReplyPayload::default() }) else { return };
+        let Some(payload) = reply.worded(ReplyPayload { text: response.text, ..ReplyPayload::default() })
+        else {
+            return;
+        };
         let id = format!("{}:i{number}", row.run_id);
-        for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
+        let mut parts = reply.parts(payload, &id).await;
+        if let Some(last) = parts.last_mut() {
+            last.buttons = response.buttons;
+        }
+        for (at, part) in parts.into_iter().enumerate() {
             let delivery = reply.delivery(format!("{id}.{}", at + 1), part).delivery;
             if let Err(error) = self.shared.outbox.accept(delivery).await {
                 tracing::error!(delivery = id, %error, "the answer to a command among words was not taken");

@@ -6,13 +6,19 @@ use std::time::Duration;
 
 use openclaw_channels::{
     Account, AccountIo, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError, Fetched, Found,
-    MediaRef, Outgoing, Part, Probe, Receipt, Repeats, SendError,
+    MediaRef, Outgoing, Part, Probe, Receipt, Repeats, SendError, Turn,
 };
 
 /// How it sends.
 pub(crate) trait Sends: Send + Sync + 'static {
     /// What a second request does.
     fn repeats(&self) -> Repeats;
+
+    /// Whether a conversation's turn is now.
+    fn turn(&self, at: &Address) -> Turn {
+        let _ = at;
+        Turn::Now
+    }
 
     /// Sends.
     fn send<'a>(
@@ -41,6 +47,10 @@ impl<S: Sends> Account for SendOnly<S> {
 
     fn repeats(&self) -> Repeats {
         self.0.repeats()
+    }
+
+    fn turn(&self, at: &Address) -> Turn {
+        self.0.turn(at)
     }
 
     fn send<'a>(

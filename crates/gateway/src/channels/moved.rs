@@ -27,7 +27,7 @@ pub(crate) fn follow(state: &Arc<GatewayState>) -> FollowGroup {
 }
 
 async fn rename(state: &GatewayState, moved: MovedGroup) {
-    let environment = state.reload.environment().clone();
+    let environment = state.around.reload.environment().clone();
     let MovedGroup { channel, from, to, .. } = moved.clone();
     let write = move || {
         (0..TRIES).find_map(|at| match change(&load(&environment), &moved) {
@@ -37,8 +37,8 @@ async fn rename(state: &GatewayState, moved: MovedGroup) {
     };
     match tokio::task::spawn_blocking(write).await {
         Ok(Some(Ok(true))) => {
+            state.around.reload.now().await;
             tracing::info!(channel, from, to, "the settings of a group that has another id now follow it");
-            state.reload.now().await;
         }
         Ok(Some(Ok(false)) | None) => {}
         Ok(Some(Err(error))) => {

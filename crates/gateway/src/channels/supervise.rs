@@ -124,7 +124,7 @@ impl Life {
 
     /// A menu that can't be offered keeps nobody from writing.
     async fn offer_commands(&self, account: &dyn Account) {
-        let commands = self.state.dispatch.menu();
+        let commands = self.state.dispatch.menu().await;
         if let Err(error) = account.offer_commands(&commands).await {
             tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, "the menu of commands was not offered");
         }

@@ -39,7 +39,7 @@ pub(super) async fn change<T: Send + 'static, E: ChangeError>(
     ctx: &RequestContext,
     change: impl Fn(&Loaded) -> Result<T, E> + Send + 'static,
 ) -> Result<T, Failure> {
-    let environment = ctx.gateway.reload.environment().clone();
+    let environment = ctx.gateway.around.reload.environment().clone();
     let write = move || {
         for _ in 1..TRIES {
             match change(&load(&environment)) {
@@ -50,6 +50,6 @@ pub(super) async fn change<T: Send + 'static, E: ChangeError>(
         change(&load(&environment))
     };
     let written = tokio::task::spawn_blocking(write).await?.map_err(Into::into)?;
-    ctx.gateway.reload.now().await;
+    ctx.gateway.around.reload.now().await;
     Ok(written)
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address, Answer, Button, Channel, Content, Part, registry};
+use openclaw_channels::{Account, Address, Answer, Button, Channel, Content, Part, Target, registry};
 use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
-use openclaw_dispatch::{MessageError, MessageRequest};
+use openclaw_dispatch::{MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
@@ -27,6 +27,7 @@ struct Place {
     channel: Arc<dyn Channel>,
     account: Arc<dyn Account>,
     address: Address,
+    target: Target,
 }
 
 pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<SendResult, Failure> {
@@ -57,7 +58,18 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         parts.iter_mut().for_each(Part::play_as_gif);
     }
     let session_key = params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?;
-    hand_over(&ctx, parts, address, session_key, &params.idempotency_key).await
+    let mirrored = Mirrored {
+        session_key: session_key.clone(),
+        address: address.clone(),
+        target: place.target,
+        text: answer.text,
+        media: answer.media.into_iter().map(|media| media.name).collect(),
+    };
+    let (sent, is_new) = hand_over(&ctx, parts, address, session_key, &params.idempotency_key).await?;
+    if is_new {
+        ctx.gateway.dispatch.mirror(mirrored).await;
+    }
+    Ok(sent)
 }
 
 /// Any other action, as the `message` tool does it.
@@ -108,7 +120,8 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
         hours: params.duration_hours,
     };
     let part = Part { content, ..Part::text("") };
-    hand_over(&ctx, vec![part], place.address, None, &params.idempotency_key).await
+    let (sent, _) = hand_over(&ctx, vec![part], place.address, None, &params.idempotency_key).await?;
+    Ok(sent)
 }
 
 async fn place(
@@ -159,8 +172,13 @@ async fn place(
             .map_err(|why| ErrorShape::unavailable(format!("Error: {why}")))?,
     };
     let target = channel.target(to).map_err(|error| ErrorShape::invalid(error.to_string()))?;
-    let address = Address { channel: id, account: account_id, target: target.id, thread: target.thread };
-    Ok(Place { channel, account, address })
+    let address = Address {
+        channel: id,
+        account: account_id,
+        target: target.id.clone(),
+        thread: target.thread.clone(),
+    };
+    Ok(Place { channel, account, address, target })
 }
 
 fn canonical(ctx: &RequestContext, key: &str) -> Result<SessionKey, Failure> {
@@ -168,16 +186,16 @@ fn canonical(ctx: &RequestContext, key: &str) -> Result<SessionKey, Failure> {
     Ok(settings.sessions.key_rules().canonical(key)?)
 }
 
-/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first.
+/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first; whether it is none.
 async fn hand_over(
     ctx: &RequestContext,
     parts: Vec<Part>,
     address: Address,
     session_key: Option<SessionKey>,
     key: &str,
-) -> Result<SendResult, Failure> {
+) -> Result<(SendResult, bool), Failure> {
     let dispatch = &ctx.gateway.dispatch;
-    let mut last = None;
+    let (mut last, mut is_new) = (None, false);
     for (at, part) in parts.into_iter().enumerate() {
         let id = format!("send:{key}:{}", at + 1);
         let delivery = Delivery {
@@ -189,7 +207,8 @@ async fn hand_over(
         };
         let taken = dispatch.deliver(delivery).await;
         match taken.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))? {
-            Enqueued::New | Enqueued::Known(_) => last = Some(id),
+            Enqueued::New => (last, is_new) = (Some(id), true),
+            Enqueued::Known(_) => last = Some(id),
             Enqueued::Withheld => {}
         }
     }
@@ -198,7 +217,7 @@ async fn hand_over(
     };
     let status = dispatch.outbox().outcome(&id, PATIENCE).await;
     let status = status.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
-    sent(status, address, key)
+    Ok((sent(status, address, key)?, is_new))
 }
 
 fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<SendResult, Failure> {

@@ -1,10 +1,7 @@
 //! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). What is counted, and how, stands in
 //! [`openclaw_sessions::usage`]; here models get their prices.
 
-use std::sync::Arc;
-
-use openclaw_models::ModelRef;
-use openclaw_models::catalog::Catalog;
+use openclaw_dispatch::surroundings::prices;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::usage::{
     SessionsUsage, SessionsUsageLogsParams, SessionsUsageLogsResult, SessionsUsageParams,
@@ -12,7 +9,7 @@ use openclaw_protocol::params::usage::{
     UsageCostParams, UsageCostResult, UsageStatusResult,
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape};
-use openclaw_sessions::usage::{self, Ledger, Price, Prices, UsageError};
+use openclaw_sessions::usage::{self, Ledger, UsageError};
 
 use crate::request::{Failure, RequestContext};
 
@@ -20,7 +17,7 @@ use crate::request::{Failure, RequestContext};
 pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<UsageStatusResult, Failure> {
     let settings = ctx.gateway.settings();
     let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
-    Ok(ctx.gateway.quotas.get(&ctx.gateway.models, &settings.models, &agent_dir).await)
+    Ok(ctx.gateway.around.quotas.get(&ctx.gateway.models, &settings.models, &agent_dir).await)
 }
 
 pub(super) async fn cost(ctx: RequestContext, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
@@ -52,13 +49,8 @@ pub(super) async fn logs(
 
 fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
     let gateway = &ctx.gateway;
-    let catalog = Catalog::new(&gateway.settings().models);
-    let prices: Prices = Arc::new(move |provider, model| {
-        let price = catalog.price(&ModelRef::new(provider, model))?;
-        let openclaw_config::settings::ModelCost { input, output, cache_read, cache_write } = price;
-        Some(Price { input, output, cache_read, cache_write })
-    });
-    let (store, index) = (gateway.sessions.as_ref(), &gateway.usage);
+    let prices = prices(&gateway.settings().models);
+    let (store, index) = (gateway.sessions.as_ref(), &gateway.around.usage);
     Ledger { store, index, agents, prices }
 }
 

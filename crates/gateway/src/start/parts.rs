@@ -13,7 +13,6 @@ use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
-use openclaw_models::quota::QuotaCache;
 use openclaw_models::{Http, Models, Variables};
 use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
@@ -42,6 +41,7 @@ use crate::presence::Presence;
 use crate::reload::Reload;
 use crate::server::front::Front;
 use crate::state::GatewayState;
+use crate::surroundings::OwnSurroundings;
 
 /// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
 const PORT_VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
@@ -71,6 +71,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let system_events = Arc::<SystemEvents>::default();
     let skills = Arc::<SkillBook>::default();
     let platforms = Arc::<Platforms>::default();
+    let around = Arc::new(OwnSurroundings::new(given.reload, UsageIndex::new(layout.clone())));
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
@@ -84,16 +85,15 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
         command_lock: Some(command_lock(paths.state_dir()).await),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
+        surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
     })
     .await?;
     Ok(GatewayState {
         settings: sender,
-        reload: given.reload,
+        around,
         sessions,
         transcripts,
-        maintenance: Maintenance::new(layout.clone()),
-        usage: UsageIndex::new(layout),
-        quotas: QuotaCache::default(),
+        maintenance: Maintenance::new(layout),
         models,
         dispatch,
         platforms,

@@ -27,7 +27,7 @@ use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
 use super::parts::{Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
-use super::stop::{self, Signals};
+use super::stop::{self, Signals, Why};
 use crate::channels::ChannelManager;
 use crate::handshake::origin::PageRules;
 use crate::host::{Host, own_addresses};
@@ -105,13 +105,15 @@ impl std::fmt::Debug for GatewayState {
     }
 }
 
-/// How a gateway ended. Both are exit code 0.
+/// How a gateway ended. All are exit code 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
     /// Everything was finished, closed and flushed.
     Stopped,
     /// The time for stopping was over; what was accepted is safe and goes on after the next start.
     OutOfTime,
+    /// It was asked to start again: whoever runs it does so, in this process.
+    Restart,
 }
 
 /// Why a gateway does not start. The text is for the operator.
@@ -258,22 +260,36 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     if is_daemon {
         web_chat::tell(&config, &gateway.auth, &addresses);
     }
-    tokio::select! {
-        () = options.stop.cancelled() => {}
-        () = signals.stop_asked() => {}
-    }
-    if is_daemon {
-        state.dispatch.tell_stopping("gateway stopping");
-    }
-    let status = tokio::select! {
-        stopped = timeout(stop::LIMIT, stop::stop(&state)) => stopped.map_or(ExitStatus::OutOfTime, |()| ExitStatus::Stopped),
-        () = signals.ignored() => ExitStatus::OutOfTime,
+    let why = tokio::select! {
+        () = options.stop.cancelled() => Why::Stop,
+        why = signals.stop_asked(|| state.config().commands.restart) => why,
+        () = state.around.restart_asked() => Why::Restart,
     };
+    if is_daemon {
+        state.dispatch.tell_stopping(why.reason());
+    }
+    let status = end(&state, why, &mut signals).await;
     match status {
-        ExitStatus::Stopped => lock.ended_cleanly(),
+        ExitStatus::Stopped | ExitStatus::Restart => lock.ended_cleanly(),
         ExitStatus::OutOfTime => drop(lock),
     }
     Ok(status)
+}
+
+/// Ends the gateway. Whoever says stop during a restart is not kept waiting for runs, and it does not start again.
+async fn end(state: &Arc<GatewayState>, why: Why, signals: &mut Signals) -> ExitStatus {
+    let hurry = CancellationToken::new();
+    let mut ending = std::pin::pin!(stop::stop(state, why, &hurry));
+    if why == Why::Restart {
+        tokio::select! { biased;
+            () = &mut ending => return ExitStatus::Restart,
+            () = signals.terminated() => hurry.cancel(),
+        }
+    }
+    tokio::select! {
+        ended = timeout(stop::LIMIT, ending) => ended.map_or(ExitStatus::OutOfTime, |()| ExitStatus::Stopped),
+        () = signals.ignored() => ExitStatus::OutOfTime,
+    }
 }
 
 /// Tells hooks of the start, once whoever waits for it had a moment to connect.

@@ -7,6 +7,7 @@ use openclaw_protocol::Payload;
 use openclaw_protocol::event::Shutdown;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::events::Event;
 use crate::handshake::close::Closing;
@@ -18,6 +19,29 @@ pub(super) const LIMIT: Duration = Duration::from_secs(5);
 const DRAIN: Duration = Duration::from_secs(3);
 /// And sockets this long to be closed.
 const CLOSE: Duration = Duration::from_secs(1);
+
+/// How long runs have to end by themselves before a restart that was asked for (decision 27).
+const RESTART_DRAIN: Duration = Duration::from_secs(300);
+/// When clients may expect it back, in milliseconds.
+const BACK_IN: u64 = 1_500;
+
+/// Why a gateway ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Stop,
+    /// It starts again at once.
+    Restart,
+}
+
+impl Why {
+    /// As clients and hooks are told.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Stop => "gateway stopping",
+            Self::Restart => "gateway restarting",
+        }
+    }
+}
 
 /// The signals a gateway listens to.
 pub(super) struct Signals {
@@ -50,20 +74,30 @@ impl Signals {
         }
     }
 
-    /// Waits until the gateway is to stop.
-    pub(super) async fn stop_asked(&mut self) {
+    /// Waits until the gateway is to stop, or to start again where it may.
+    pub(super) async fn stop_asked(&mut self, may_restart: impl Fn() -> bool) -> Why {
         loop {
             match self.next().await {
                 Asked::Stop(name) => {
                     tracing::info!("signal {name} received");
                     tracing::info!("received {name}; shutting down");
-                    return;
+                    return Why::Stop;
+                }
+                Asked::Restart if may_restart() => {
+                    tracing::info!("received SIGUSR1; restarting");
+                    return Why::Restart;
                 }
                 Asked::Restart => tracing::warn!(
-                    "SIGUSR1 restart ignored (restarting in the same process is not supported yet; restart the service)"
+                    "SIGUSR1 restart ignored (not authorized; enable commands.restart or use gateway tool)."
                 ),
             }
         }
+    }
+
+    /// Waits for a signal to stop, while the gateway is about to start again.
+    pub(super) async fn terminated(&mut self) {
+        while let Asked::Restart = self.next().await {}
+        tracing::info!("told to stop during a restart; shutting down");
     }
 
     /// Tells of further signals while the gateway stops.
@@ -76,16 +110,24 @@ impl Signals {
     }
 }
 
-/// Stops everything in order. Names what did not finish.
-pub(super) async fn stop(state: &Arc<GatewayState>) {
+/// Stops everything in order. Names what did not finish. Before a restart runs have more time, until there is `hurry`.
+pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, hurry: &CancellationToken) {
     state.stopping.cancel();
     // Who hears of the stop finds nothing accepted behind it.
     state.dispatch.stop_accepting();
-    let notice = Shutdown { reason: "gateway stopping".to_owned(), restart_expected_ms: None };
+    let restart_expected_ms = (why == Why::Restart).then_some(BACK_IN);
+    let notice = Shutdown { reason: why.reason().to_owned(), restart_expected_ms };
     if let Ok(payload) = Payload::of(&notice) {
         state.events.publish(Event::named("shutdown", payload));
     }
-    let unfinished = state.dispatch.shutdown(DRAIN).await;
+    let drain = match why {
+        Why::Stop => DRAIN,
+        Why::Restart => RESTART_DRAIN,
+    };
+    let unfinished = tokio::select! { biased;
+        unfinished = state.dispatch.shutdown(drain) => unfinished,
+        () = hurry.cancelled() => state.dispatch.shutdown(DRAIN).await,
+    };
     if !unfinished.is_empty() {
         tracing::warn!(count = unfinished.len(), "runs did not finish and go on after the next start");
     }

@@ -76,6 +76,8 @@ pub struct AuthLabel {
     pub masked: String,
     /// The same, shorter, as in `sk-a…cdef`.
     pub snippet: String,
+    /// The same for status cards, as in `sk-ant…abcdef`; nothing of a short key.
+    pub card: String,
     /// The profile, where it is one.
     pub profile: Option<String>,
 }
@@ -391,7 +393,8 @@ impl Key {
         let text = secret.expose_secret();
         // Of a short key too little is shown to guess it.
         let (masked, snippet) = (ends(text, 8, "..."), ends(text, 4, "…"));
-        let label = AuthLabel { mode, source, masked, snippet, profile: None };
+        let card = if text.chars().count() < SHOWN_KEY { "…".to_owned() } else { ends(text, 6, "…") };
+        let label = AuthLabel { mode, source, masked, snippet, card, profile: None };
         Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
 
@@ -402,6 +405,7 @@ impl Key {
             source: String::new(),
             masked: String::new(),
             snippet: String::new(),
+            card: String::new(),
             profile: None,
         };
         Self { secret: None, base_url: None, label, renewable: None }
@@ -409,6 +413,9 @@ impl Key {
 }
 
 /// At most `keep` characters of either end, and never more than half of the whole.
+/// Characters of a key whose ends may be told (spec `messages.md` §9).
+const SHOWN_KEY: usize = 20;
+
 fn ends(key: &str, keep: usize, between: &str) -> String {
     let chars: Vec<char> = key.chars().collect();
     let keep = keep.min(chars.len() / 4);

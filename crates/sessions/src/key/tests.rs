@@ -17,7 +17,13 @@ fn ops() -> KeyRules {
 fn account_segments_fall_back_to_default() {
     let (long, cut) = ("a".repeat(70), "a".repeat(64));
     let rows = [
+        // `channels.md` §1.3.
         ("", "default"),
+        ("  ", "default"),
+        ("Work", "work"),
+        ("a.b", "a-b"),
+        ("My Bot!", "my-bot"),
+        ("café", "caf"),
         ("Tasks Bot", "tasks-bot"),
         ("@@", "default"),
         ("--", "default"),
@@ -44,6 +50,7 @@ fn peers_get_their_keys() {
         ("x", vec![]),
         ("Aaron", vec!["telegram:111"]),
         ("Bob", vec!["555"]),
+        ("carol", vec!["discord:123"]),
     ];
     let links = links.map(|(name, ids)| (name.to_owned(), ids.into_iter().map(str::to_owned).collect()));
     type Row = (DmScope, &'static str, Option<&'static str>, PeerKind, &'static str, &'static str);
@@ -83,6 +90,10 @@ fn peers_get_their_keys() {
         (Main, "telegram", None, PeerKind::Group, "-100:topic:99", "agent:main:telegram:group:-100:topic:99"),
         (PerPeer, "telegram", None, PeerKind::Direct, " ", "agent:main:main"),
         (Main, "", None, PeerKind::Channel, "", "agent:main:unknown:channel:unknown"),
+        // `channels.md` §3.6.
+        (PerChannelPeer, "telegram", None, PeerKind::Direct, "@alice", "agent:main:telegram:dm:@alice"),
+        (PerPeer, "discord", None, PeerKind::Direct, "123", "agent:main:dm:carol"),
+        (Main, "bluebubbles", None, PeerKind::Group, "ABC123", "agent:main:bluebubbles:group:abc123"),
     ];
     for (dm_scope, channel, account, kind, id, expect) in rows {
         let agent = AgentId::default();

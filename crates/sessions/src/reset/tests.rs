@@ -222,6 +222,7 @@ fn envelopes_and_names_do_not_hide_a_command() {
         ("http://x.y", "//x.y"),
         ("a  b\\nc\n d", "a b c d"),
         ("[] [open /new", "[] [open /new"),
+        ("[a] [b [c", "[b [c"),
         ("/new", "/new"),
     ];
     for (text, expected) in rows {

@@ -70,11 +70,13 @@ fn without_brackets(text: &str) -> String {
                 out.push_str(before);
                 rest = after.trim_start();
             }
-            Some(_) | None => {
+            Some(_) => {
                 out.push_str(before);
                 out.push('[');
                 rest = opened;
             }
+            // Nothing closes what comes later either.
+            None => break,
         }
     }
     out.push_str(rest);

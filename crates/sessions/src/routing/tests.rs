@@ -212,6 +212,8 @@ fn threads_stand_where_their_channel_puts_them() {
         (&'static str, PeerKind, &'static str, Option<&'static str>, &'static str, Option<&'static str>);
     let rows: &[Row] = &[
         ("slack", Channel, "C1", Some("17.2"), "agent:main:slack:channel:c1:thread:17.2", None),
+        ("slack", Channel, "C123", Some("456"), "agent:main:slack:channel:c123:thread:456", None),
+        ("telegram", Group, "-100123456", Some("42"), "agent:main:telegram:group:-100123456:topic:42", None),
         ("slack", Channel, "C1", Some(" "), "agent:main:slack:channel:c1", None),
         ("slack", Direct, "U1", Some("17.2"), "agent:main:main:thread:17.2", None),
         (

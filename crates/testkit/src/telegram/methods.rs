@@ -36,6 +36,15 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
                 &json!({"url": url, "has_custom_certificate": false, "pending_update_count": state.updates.len()}),
             )
         }
+        "getMyCommands" => {
+            let state = shared.state();
+            let last = state
+                .calls
+                .iter()
+                .rev()
+                .find(|call| matches!(call.method.as_str(), "setMyCommands" | "deleteMyCommands"));
+            result(&last.map_or(json!([]), |call| call.params.get("commands").cloned().unwrap_or(json!([]))))
+        }
         "getChatMember" => chat_info(
             &shared.state(),
             &call.params,
@@ -60,7 +69,7 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
         "createForumTopic" => refusal(&shared.state(), &call.params).unwrap_or_else(|| {
             result(&json!({"message_thread_id": 77, "name": call.params["name"], "icon_color": 1}))
         }),
-        method if method.starts_with("send") || method == "editMessageText" => {
+        method if method.starts_with("send") || method.starts_with("editMessage") => {
             send(&mut shared.state(), &call)
         }
         _ => refuse(404, "Not Found: method not found"),
@@ -194,10 +203,59 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
     let kind = if chat > 0 { "private" } else { "supergroup" };
     let mut message =
         json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": kind}, "from": bot()});
-    if let Some(text) = params["text"].as_str() {
-        message["text"] = json!(text);
+    for key in ["text", "caption"] {
+        if params[key].is_string() {
+            message[key] = json!(visible_of(params, key));
+        }
+    }
+    for key in ["reply_markup", "message_thread_id"] {
+        if let Some(value) = params.get(key) {
+            message[key] = value.clone();
+        }
+    }
+    if params.get("message_thread_id").is_some() {
+        message["is_topic_message"] = json!(true);
+    }
+    if let Some((kind, content)) = sent_file(call) {
+        message[kind] = content;
     }
     result(&message)
+}
+
+/// Words as they are read.
+fn visible_of(params: &Value, key: &str) -> String {
+    let text = params[key].as_str().unwrap_or_default();
+    let is_html = params["parse_mode"].as_str() == Some("HTML");
+    if is_html { markup::visible(text).unwrap_or_default() } else { text.to_owned() }
+}
+
+/// The file, or the poll, of a message that was sent.
+fn sent_file(call: &Call) -> Option<(&'static str, Value)> {
+    let file =
+        json!({"file_id": "sent-file", "file_unique_id": "sent", "width": 1, "height": 1, "duration": 1});
+    Some(match call.method.as_str() {
+        "sendPhoto" => ("photo", json!([file])),
+        "sendDocument" => ("document", file),
+        "sendVideo" => ("video", file),
+        "sendAnimation" => ("animation", file),
+        "sendAudio" => ("audio", file),
+        "sendVoice" => ("voice", file),
+        "sendPoll" => {
+            let text =
+                |option: &Value| option["text"].as_str().or(option.as_str()).unwrap_or_default().to_owned();
+            let options = call.params["options"].as_array().into_iter().flatten();
+            let options: Vec<Value> =
+                options.map(|option| json!({"text": text(option), "voter_count": 0})).collect();
+            (
+                "poll",
+                json!({
+                    "id": "1", "question": call.params["question"], "options": options, "total_voter_count": 0,
+                    "is_closed": false, "is_anonymous": true, "type": "regular", "allows_multiple_answers": false,
+                }),
+            )
+        }
+        _ => return None,
+    })
 }
 
 fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> Response<Body> {
@@ -229,9 +287,15 @@ fn chat(state: &State, params: &Value) -> Response<Body> {
     let id = &params["chat_id"];
     let pins = |call: &&Call| call.method == "pinChatMessage" && call.params["chat_id"] == *id;
     let Some(pin) = state.calls.iter().rev().find(pins) else {
-        return chat_info(state, params, Value::clone);
+        return chat_info(state, params, |chat| {
+            let mut whole = json!({"accent_color_id": 0, "max_reaction_count": 11});
+            for (key, value) in chat.as_object().into_iter().flatten().filter(|(key, _)| *key != "me") {
+                whole[key] = value.clone();
+            }
+            whole
+        });
     };
-    let mut info = json!({"id": id, "type": "supergroup"});
+    let mut info = json!({"id": id, "type": "supergroup", "accent_color_id": 0, "max_reaction_count": 11});
     info["pinned_message"] =
         json!({"message_id": pin.params["message_id"], "text": "pinned words", "date": 1_735_787_046});
     result(&info)

@@ -251,7 +251,8 @@ async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result
     }
     let error = run["error"].as_str().unwrap_or_default();
     // What a client sent and a full queue dropped ends so.
-    let dropped = error.split_once("dropped (").and_then(|(_, rest)| rest.split_once(')')).map(|(rule, _)| rule);
+    let dropped =
+        error.split_once("dropped (").and_then(|(_, rest)| rest.split_once(')')).map(|(rule, _)| rule);
     let disposition = match (state, run["takenBy"].is_string()) {
         ("ok", false) => "answered".to_owned(),
         ("ok", true) => "answered by another run that took it".to_owned(),

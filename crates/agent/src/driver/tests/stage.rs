@@ -333,10 +333,14 @@ struct StageTool {
 fn toolbox(queue: &Arc<Queue>, trip: &Trip) -> Toolbox {
     static NO_NAMES: Catalogue = Catalogue::empty();
     let tool = |name| -> Box<dyn Tool> {
-        let facts = ToolFacts { label_arguments: &["text"], ..ToolFacts::named(name) };
+        let repeatable = name == "once";
+        let facts = ToolFacts { label_arguments: &["text"], repeatable, ..ToolFacts::named(name) };
         Box::new(StageTool { facts, queue: Arc::clone(queue), trip: trip.clone() })
     };
-    Toolbox::new(["echo", "boom", "slow", "stuck", "steer", "flood", "camera"].map(tool).into(), &NO_NAMES)
+    Toolbox::new(
+        ["echo", "boom", "slow", "stuck", "steer", "flood", "camera", "once"].map(tool).into(),
+        &NO_NAMES,
+    )
 }
 
 impl Tool for StageTool {
@@ -359,6 +363,7 @@ impl Tool for StageTool {
             self.trip.tick();
             match self.facts.name {
                 "echo" => Ok(ToolOutput::text(args["text"].as_str().unwrap())),
+                "once" => Ok(ToolOutput::text(format!("{} made again", context.call_id))),
                 "boom" => Err(ToolError::Failed("disk full".into())),
                 "slow" => {
                     context.cancel.cancelled().await;

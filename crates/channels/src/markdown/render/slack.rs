@@ -14,6 +14,9 @@ pub const SLACK: Reading =
 /// What tokens begin with that Slack understands.
 const TOKENS: [&str; 8] = ["@", "#", "!", "mailto:", "tel:", "http://", "https://", "slack://"];
 
+/// Bytes of a link's address; longer ones are no link that Slack takes, and fill a message by themselves.
+const MAX_ADDRESS: usize = 2048;
+
 /// The messages of a text, none longer when it is rendered than so many characters.
 pub fn slack(styled: &Styled, limit: Limit) -> Vec<String> {
     let rendered_limit = if limit.is_unlimited() { usize::MAX } else { limit.units() };
@@ -38,6 +41,7 @@ fn mark(style: &Style) -> Option<Marks<'_>> {
         Style::Strikethrough => both("~"),
         Style::Code => both("`"),
         Style::CodeBlock(_) => Some(("```\n".into(), "```".into())),
+        Style::Link(address) if address.len() > MAX_ADDRESS => None,
         Style::Link(address) => Some((format!("<{}|", address_text(address)).into(), ">".into())),
         Style::Spoiler | Style::Heading | Style::Quote => None,
     }

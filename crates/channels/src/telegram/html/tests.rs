@@ -120,7 +120,7 @@ fn each_message_has_its_words_without_markup() {
 }
 
 /// Whether every tag is closed by its own, in order.
-fn is_nested(html: &str) -> bool {
+pub(crate) fn is_nested(html: &str) -> bool {
     let mut open = Vec::new();
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>')).map(|(tag, _)| tag) {
         match tag.strip_prefix('/') {

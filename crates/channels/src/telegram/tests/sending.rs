@@ -123,6 +123,41 @@ async fn a_group_that_moved_is_followed() {
 }
 
 #[tokio::test]
+async fn a_message_that_moved_waits_for_its_new_chat() {
+    let scene = Scene::new().await;
+    scene.server.move_group(-5, -1005);
+    // The new chat has had its three messages of these three seconds.
+    for _ in 0..3 {
+        assert_eq!(scene.bot.turn(&scene.address("-1005", None)), Turn::Now);
+    }
+    let before = std::time::Instant::now();
+    scene.send_to("-5", None, &text("one", None)).await.unwrap();
+    assert!(before.elapsed() > Duration::from_secs(2), "it was sent out of turn");
+}
+
+#[tokio::test]
+async fn an_edit_keeps_the_buttons_that_it_does_not_speak_of() {
+    let scene = Scene::new().await;
+    let button = crate::Button { text: "b".to_owned(), data: "d".to_owned() };
+    let part = Part { buttons: vec![vec![button]], ..text("pick", None) };
+    let sent = scene.send_to("5", None, &part).await.unwrap().message_ids;
+    let edit = async |more: Value| {
+        let mut params = json!({"to": "5", "messageId": sent[0], "message": "new"});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        scene.bot.act("edit", &params).await.unwrap();
+        scene.server.calls("editMessageText").last().unwrap().params.get("reply_markup").cloned()
+    };
+    let kept = json!({"inline_keyboard": [[{"text": "b", "callback_data": "d"}]]});
+    assert_eq!(edit(json!({})).await, Some(kept.clone()));
+    assert_eq!(edit(json!({"buttons": null})).await, Some(kept));
+    let other = json!([[{"text": "c", "callback_data": "e"}]]);
+    assert_eq!(edit(json!({"buttons": other})).await, Some(json!({"inline_keyboard": other})));
+    assert_eq!(edit(json!({})).await, Some(json!({"inline_keyboard": other})));
+    assert_eq!(edit(json!({"buttons": []})).await, Some(json!({"inline_keyboard": []})));
+    assert_eq!(edit(json!({})).await, None, "nothing is left to keep");
+}
+
+#[tokio::test]
 async fn a_topic_that_is_gone_is_not_the_general_one() {
     let scene = Scene::new().await;
     scene.server.delete_thread(42);
@@ -331,7 +366,11 @@ async fn a_probe_says_who_the_bot_is() {
 #[tokio::test]
 async fn the_menu_has_the_commands_of_the_owner_too() {
     let scene = Scene::with("customCommands: [{command: 'mine', description: 'M'}],").await;
-    let status = MenuCommand { name: "status".to_owned(), description: "Shows the status".to_owned() };
+    let status = MenuCommand {
+        name: "status".to_owned(),
+        description: "Shows the status".to_owned(),
+        is_skill: false,
+    };
     scene.bot.offer_commands(&[status]).await.unwrap();
     let commands = &scene.server.calls("setMyCommands")[0].params["commands"];
     assert_eq!(

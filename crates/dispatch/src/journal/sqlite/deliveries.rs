@@ -186,16 +186,6 @@ pub(super) fn of_run(db: &Connection, run_id: &RunId) -> Result<Vec<DeliveryStat
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The delivery of this id, or those that a platform has under this id of a message.
-pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, JournalError> {
-    // A receipt is JSON with texts in it: the id stands there in quotes.
-    let quoted = serde_json::to_string(id)?;
-    let sql = format!("SELECT {STATUS} FROM outbox WHERE id = ?1 OR instr(receipt, ?2) > 0 ORDER BY seq");
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![id, quoted], read_status)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
 /// Whether a message of a conversation was sent from here.
 pub(super) fn has_sent(db: &Connection, at: &Address, message_id: &str) -> Result<bool, JournalError> {
     let Address { channel, account, target, .. } = at;
@@ -229,6 +219,16 @@ pub(super) fn counts(
         })?;
     let count = |count: i64| u64::try_from(count).unwrap_or(0);
     Ok((count(row.0), count(row.1), row.2))
+}
+
+/// The delivery of this id, or those that a platform has under this id of a message.
+pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, JournalError> {
+    // A receipt is JSON with texts in it: the id stands there in quotes.
+    let quoted = serde_json::to_string(id)?;
+    let sql = format!("SELECT {STATUS} FROM outbox WHERE id = ?1 OR instr(receipt, ?2) > 0 ORDER BY seq");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![id, quoted], read_status)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Deliveries that were given up, the newest first.

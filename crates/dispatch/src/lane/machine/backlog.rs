@@ -78,6 +78,8 @@ impl<J: Turn> Machine<J> {
     pub(super) fn admit(&mut self, now: Instant, job: J) -> Result<Vec<Effect<J>>, Effect<J>> {
         if let Some(dropped) = job.cut() {
             self.backlog.dropped = self.backlog.dropped.max(dropped);
+            self.backlog.heard_at = Some(now);
+            self.backlog.newest = Some(job.clone());
             self.backlog.add_cut(job);
             return Ok(Vec::new());
         }
@@ -147,7 +149,8 @@ impl<J: Turn> Machine<J> {
         if !self.waiting.iter().all(|waiting| waiting.is_beside() || waiting.prompt().is_some()) {
             return None;
         }
-        let (last, settings) = self.waiting.iter().rev().find_map(Waiting::prompt)?;
+        let dropped = || self.backlog.cut.last().and_then(|job| Some((job, job.queue()?)));
+        let (last, settings) = self.waiting.iter().rev().find_map(Waiting::prompt).or_else(dropped)?;
         last.place().map(|_| heard_at + settings.debounce())
     }
 

@@ -1,9 +1,12 @@
 //! A chat platform with a script.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use openclaw_channels::{Attempt, ChannelFuture, Found, Outgoing, Receipt, Repeats, SendError};
+use openclaw_channels::{
+    Address, Attempt, ChannelFuture, Found, Outgoing, Receipt, Repeats, SendError, Turn,
+};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
@@ -40,6 +43,9 @@ pub(super) struct Platform {
     state: Mutex<State>,
     requests: watch::Sender<usize>,
     release: Notify,
+    /// How long each conversation that has a turn to wait for still waits, and how often it was asked.
+    turns: Mutex<HashMap<String, Duration>>,
+    turns_asked: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -53,7 +59,29 @@ impl Platform {
     pub(super) fn new(knows: Knows, script: impl IntoIterator<Item = Reply>) -> Arc<Self> {
         let state = State { script: script.into_iter().collect(), shown: Vec::new() };
         let (requests, _) = watch::channel(0);
-        Arc::new(Self { knows, state: Mutex::new(state), requests, release: Notify::new() })
+        let (turns, turns_asked) = (Mutex::default(), watch::Sender::new(0));
+        Arc::new(Self {
+            knows,
+            state: Mutex::new(state),
+            requests,
+            release: Notify::new(),
+            turns,
+            turns_asked,
+        })
+    }
+
+    /// From now on a conversation waits so long for its turn, or not any more.
+    pub(super) fn holds(&self, target: &str, wait: Option<Duration>) {
+        let mut turns = self.turns.lock();
+        match wait {
+            Some(wait) => drop(turns.insert(target.to_owned(), wait)),
+            None => drop(turns.remove(target)),
+        }
+    }
+
+    /// Waits until conversations that have to wait were asked for so often.
+    pub(super) async fn turn_asked(&self, count: usize) {
+        self.turns_asked.subscribe().wait_for(|asked| *asked >= count).await.unwrap();
     }
 
     pub(super) fn script(&self, replies: impl IntoIterator<Item = Reply>) {
@@ -110,6 +138,16 @@ impl Sends for Platform {
         match self.knows {
             Knows::Ids => Repeats::Recognised,
             Knows::Contents | Knows::Nothing => Repeats::Doubled,
+        }
+    }
+
+    fn turn(&self, at: &Address) -> Turn {
+        match self.turns.lock().get(&at.target) {
+            Some(wait) => {
+                self.turns_asked.send_modify(|asked| *asked += 1);
+                Turn::After(*wait)
+            }
+            None => Turn::Now,
         }
     }
 

@@ -33,7 +33,7 @@ fn run(settings: ChunkSettings, steps: &[Step]) -> (Vec<String>, String) {
             F => blocks.extend(chunker.drain(Drain::All)),
         }
     }
-    (blocks.into_iter().map(|block| block.text).collect(), chunker.buffer)
+    (blocks.into_iter().map(|block| block.text).collect(), chunker.held().to_owned())
 }
 
 fn fenced(open: &str, body: &str) -> String {
@@ -157,7 +157,7 @@ fn text_is_cut_where_it_reads_well() {
         ),
     ];
     for open in ["```bash", "~~~sh", "````md"] {
-        let block = fenced(open, "line1\nl2");
+        let block = fenced(open, "line1\nline2");
         rows.push((
             settings(5, 25, Paragraph),
             vec![append(format!("Intro\n\n{block}\n\nOutro")), F],
@@ -200,8 +200,19 @@ fn any_answer() -> impl Strategy<Value = String> {
         1 => Just("\n    deep\n".to_owned()),
         1 => Just("😀".to_owned()),
         1 => Just("e\u{301}".to_owned()),
+        1 => Just("👩‍👩‍👧".to_owned()),
     ];
     proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// What a reader takes for characters.
+fn graphemes(text: &str) -> impl Iterator<Item = &str> {
+    let mut start = 0;
+    (1..=text.len()).filter(|end| is_grapheme_boundary(text, *end)).map(move |end| {
+        let grapheme = &text[start..end];
+        start = end;
+        grapheme
+    })
 }
 
 /// What no line of a fence has.
@@ -237,6 +248,10 @@ proptest! {
         }
         blocks.extend(chunker.drain(Drain::All));
         let limit = Limit::utf16(max);
+        let whole: std::collections::HashSet<&str> = graphemes(&text).collect();
+        for grapheme in blocks.iter().flat_map(|block| graphemes(&block.text)) {
+            prop_assert!(whole.contains(grapheme) || matches!(grapheme, "\n" | "`" | "~" | "0"), "{:?} was parted", grapheme);
+        }
         prop_assert!(blocks.iter().all(|block| limit.fits(&block.text) && !block.text.trim().is_empty()), "{:?}", blocks);
         let said: Vec<&str> = blocks.iter().map(|block| block.text.as_str()).collect();
         prop_assert_eq!(prose(&said.join("\n")), prose(&text), "{:?}", blocks);

@@ -196,12 +196,12 @@ async fn when_all_profiles_rest_nobody_is_asked() {
 #[test]
 fn labels_show_too_little_of_a_key_to_use_it() {
     let rows = [
-        ("sk-mock-0123456789abcdef0123456789abcdef", "sk-mock-...89abcdef", "sk-m…cdef"),
-        ("fake-key", "fa...ey", "fa…ey"),
-        ("lk", "...", "…"),
+        ("sk-mock-0123456789abcdef0123456789abcdef", "sk-mock-...89abcdef", "sk-m…cdef", "sk-moc…abcdef"),
+        ("fake-key", "fa...ey", "fa…ey", "…"),
+        ("lk", "...", "…", "…"),
     ];
-    for (key, long, short) in rows {
+    for (key, long, short, card) in rows {
         let label = Key::new(SecretString::from(key), "api-key", String::new()).label;
-        assert_eq!((label.masked.as_str(), label.snippet.as_str()), (long, short));
+        assert_eq!((label.masked.as_str(), label.snippet.as_str(), label.card.as_str()), (long, short, card));
     }
 }

@@ -1,0 +1,72 @@
+//! A button of a list of the gateway's own that was pressed: the message it is below of shows another page, in place. Nothing is kept of
+//! it: pressed once more, it does the same.
+
+use openclaw_channels::Button;
+use openclaw_protocol::{RunId, SessionKey};
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::new_session_id;
+use serde_json::{Value, json};
+
+use super::gate::Admitted;
+use crate::commands::{Response, buttons};
+use crate::handle::Dispatch;
+use crate::inbox::Row;
+use crate::request::Request;
+
+/// Shows what the button asks for. Where that can't be done it is said in the log: the message stays as it was.
+pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
+    let Some((message_id, press)) = admitted.press() else { return };
+    let runner = dispatch.runner();
+    let settings = runner.settings();
+    let key = &admitted.route.session_key;
+    let agent = settings.config.agent(&admitted.route.agent_id);
+    let entry = runner.entry_or_none(key).await;
+    let (none, row) = (SessionEntry::default(), unnumbered(key));
+    let context = runner.context(
+        &settings,
+        key,
+        &agent,
+        entry.as_deref().unwrap_or(&none),
+        &row,
+        &dispatch.shared().kill,
+    );
+    let response = match buttons::answer(&context, press).await {
+        Ok(Some(response)) => response,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "a list could not be turned");
+            return;
+        }
+    };
+    let address = &admitted.event.address;
+    let account = runner.deps.platforms.account(&settings.config, &address.channel, &address.account);
+    let Some(account) = account else { return };
+    let params = params(&address.target, message_id, &response);
+    if let Err(error) = account.act("replace", &params).await {
+        tracing::warn!(channel = %address.channel, %error, "a list could not be turned");
+    }
+}
+
+/// What the platform is asked for.
+fn params(target: &str, message_id: &str, response: &Response) -> Value {
+    let button = |button: &Button| json!({"text": button.text, "callback_data": button.data});
+    let rows: Vec<Vec<Value>> = response.buttons.iter().map(|row| row.iter().map(button).collect()).collect();
+    json!({"to": target, "messageId": message_id, "message": response.text, "buttons": rows})
+}
+
+/// The message that a button is: nobody keeps it.
+fn unnumbered(key: &SessionKey) -> Row {
+    Row {
+        run_id: RunId::new(""),
+        session_key: key.clone(),
+        payload: Request::default(),
+        accepted_at: 0,
+        entry_id: String::new(),
+        fresh_id: new_session_id(),
+        session_id: None,
+        abort: None,
+        answered: None,
+        recovered: false,
+        gathering: None,
+    }
+}

@@ -1,0 +1,121 @@
+//! What `/config` and `/debug` are told: `show [path]`, `set path=value`, `unset path`, `reset` (spec `messages.md` §5). Pure.
+
+use openclaw_config::value_path::parse_path;
+use serde_json::Value;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Wish {
+    /// All, or what is at a path.
+    Show(Option<Place>),
+    Set(Place, Value),
+    Unset(Place),
+    Reset,
+}
+
+/// A path as it was written, and its segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) text: String,
+    pub(super) segments: Vec<String>,
+}
+
+/// Reads what follows `/<command>`; what is wrong with it otherwise.
+pub(super) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
+    let (action, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+    let rest = rest.trim();
+    match action.to_lowercase().as_str() {
+        "" => Ok(Wish::Show(None)),
+        "show" | "get" if rest.is_empty() => Ok(Wish::Show(None)),
+        "show" | "get" => place(rest).map(|place| Wish::Show(Some(place))),
+        "unset" if rest.is_empty() => Err(format!("⚠️ Usage: /{command} unset path")),
+        "unset" => place(rest).map(Wish::Unset),
+        "set" => {
+            let usage = || format!("⚠️ Usage: /{command} set path=value");
+            let (path, written) = rest.split_once('=').ok_or_else(usage)?;
+            if path.trim().is_empty() || written.trim().is_empty() {
+                return Err(usage());
+            }
+            Ok(Wish::Set(place(path.trim())?, value(written.trim()).map_err(|error| format!("⚠️ {error}"))?))
+        }
+        "reset" if command == "debug" => Ok(Wish::Reset),
+        _ if command == "debug" => Err("⚠️ Usage: /debug show|set|unset|reset".to_owned()),
+        _ => Err("⚠️ Usage: /config show|set|unset".to_owned()),
+    }
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    let segments = parse_path(text).map_err(|error| format!("⚠️ {error}"))?;
+    Ok(Place { text: text.to_owned(), segments })
+}
+
+/// A value as it is written: JSON where it looks like it, else the text itself.
+fn value(text: &str) -> Result<Value, String> {
+    let json = || serde_json::from_str::<Value>(text);
+    match text.chars().next() {
+        Some('{' | '[') => json().map_err(|error| format!("Invalid JSON: {error}")),
+        Some('"') => json().map_err(|error| format!("Invalid JSON string: {error}")),
+        Some('\'') => {
+            let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
+            inner.map(Value::from).ok_or_else(|| "Invalid string: a quote is missing".to_owned())
+        }
+        _ => match json() {
+            Ok(value @ (Value::Null | Value::Bool(_) | Value::Number(_))) => Ok(value),
+            Ok(_) | Err(_) => Ok(Value::from(text)),
+        },
+    }
+}
+
+/// A value in a block of JSON.
+pub(super) fn block(value: &Value) -> String {
+    format!("```json\n{}\n```", serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_they_look() {
+        let rows = [
+            (r#"{"a": [1]}"#, json!({"a": [1]})),
+            ("[1, 2]", json!([1, 2])),
+            ("true", json!(true)),
+            ("null", json!(null)),
+            ("-1.5", json!(-1.5)),
+            ("\"true\"", json!("true")),
+            ("'a b'", json!("a b")),
+            ("a=b c", json!("a=b c")),
+            ("1.2.3", json!("1.2.3")),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(value(text), Ok(expect), "{text}");
+        }
+        for text in ["{a", "\"a", "'a"] {
+            assert!(value(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn wishes_are_read_with_their_path() {
+        let place = |text: &str| Place { text: text.to_owned(), segments: parse_path(text).unwrap() };
+        let rows = [
+            ("", Ok(Wish::Show(None))),
+            ("show", Ok(Wish::Show(None))),
+            ("GET a.b[0]", Ok(Wish::Show(Some(place("a.b[0]"))))),
+            ("set a.b = 1", Ok(Wish::Set(place("a.b"), json!(1)))),
+            ("unset a.b", Ok(Wish::Unset(place("a.b")))),
+            ("set a.b", Err("⚠️ Usage: /config set path=value")),
+            ("set =1", Err("⚠️ Usage: /config set path=value")),
+            ("unset", Err("⚠️ Usage: /config unset path")),
+            ("set a..b=1", Err("⚠️ Invalid path. Use dot notation (e.g. foo.bar).")),
+            ("reset", Err("⚠️ Usage: /config show|set|unset")),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(read("config", text), expect.map_err(str::to_owned), "{text:?}");
+        }
+        assert_eq!(read("debug", "reset"), Ok(Wish::Reset));
+    }
+}

@@ -1,0 +1,24 @@
+//! `/restart`: the gateway starts again in its process (spec `messages.md` §5, `operations.md` §2).
+
+use super::Context;
+use super::response::{Response, Showing, Then};
+use super::table::{Category, Command, Does};
+
+pub(super) const COMMAND: Command =
+    Command::new("restart", Category::Management, Does::Shows(run), "Start the gateway again.");
+
+const DISABLED: &str = "⚠️ /restart is disabled. Set commands.restart=true to enable.";
+const RESTARTS: &str = "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.";
+const NO_GATEWAY: &str = "⚠️ /restart works where a gateway runs.";
+
+fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
+    Box::pin(async move {
+        Ok(match &context.runner.deps.surroundings {
+            _ if !context.settings.config.commands.restart => DISABLED.into(),
+            None => NO_GATEWAY.into(),
+            // The process that began it is gone: this is the one that was to come.
+            Some(_) if context.was_begun => RESTARTS.into(),
+            Some(_) => Response { then: Some(Then::Restart), ..RESTARTS.into() },
+        })
+    })
+}

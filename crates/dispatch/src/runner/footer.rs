@@ -1,0 +1,48 @@
+//! The line below an answer that says what it used, where the session asks for it (`/usage`, spec `messages.md` §10.5).
+
+use openclaw_agent::reply::RunUsage;
+use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::{Outcome, ReplyPayload};
+use openclaw_models::catalog::Catalog;
+use openclaw_models::usage::settle;
+use openclaw_protocol::message::Usage;
+use openclaw_sessions::entry::ResponseUsage;
+
+use super::Runner;
+use super::prepare::Prepared;
+use crate::usage_footer::{append, footer};
+
+impl Runner {
+    /// Adds it to the last text of what is left to be said; where blocks have said all of it, it is a text of its own.
+    pub(super) async fn add_footer(
+        &self,
+        prepared: &Prepared,
+        ended: &Outcome,
+        payloads: &mut Vec<ReplyPayload>,
+    ) {
+        let has_answer = |payload: &ReplyPayload| !payload.is_error && is_text(payload);
+        if !ended.payloads.iter().any(has_answer) {
+            return;
+        }
+        let key = &prepared.session.key;
+        // It may have been asked for while the run was under way.
+        let mode = self.entry_or_none(key).await.and_then(|entry| entry.response_usage);
+        let Some(mode) = mode.filter(|mode| *mode != ResponseUsage::Off) else { return };
+        let (Some(used), Some(model)) = (ended.meta.agent_meta.usage, prepared.models.get(ended.candidate))
+        else {
+            return;
+        };
+        let RunUsage { input, output, cache_read, cache_write, .. } = used;
+        let mut usage = Usage { input, output, cache_read, cache_write, ..Usage::default() };
+        let price = Catalog::new(&self.settings().models).price(&model.reference);
+        settle(&mut usage, &price.unwrap_or_default());
+        if let Some(line) = footer(mode, &usage, model.auth.mode, key) {
+            append(payloads, &line);
+        }
+    }
+}
+
+/// Whether a payload says something to a person.
+fn is_text(payload: &ReplyPayload) -> bool {
+    !payload.text.trim().is_empty() && !is_silent(&payload.text)
+}

@@ -1,0 +1,255 @@
+//! Chat commands through the real program: on WebChat, and on a bot of the fake Bot API (spec `messages.md` §5, §9).
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
+use serde_json::{Value, json};
+
+use crate::conversation::{history, turn};
+use crate::gateway;
+use crate::telegram::bot;
+
+/// The bot's owner.
+fn owner() -> Value {
+    json!({"dmPolicy": "allowlist", "allowFrom": [5]})
+}
+
+/// What the bot says next, after the first `sent` messages.
+async fn told(server: &TelegramServer, sent: &mut usize, update: Value) -> String {
+    server.push(update);
+    *sent += 1;
+    server.nth_call("sendMessage", *sent).await.params["text"].as_str().unwrap().to_owned()
+}
+
+async fn row(gateway: &GatewayUnderTest, key: &str) -> Value {
+    let mut client = gateway.client().await.unwrap();
+    let sessions = client.request("sessions.list", json!({})).await.unwrap();
+    let rows = sessions["sessions"].as_array().unwrap().clone();
+    rows.into_iter().find(|row| row["key"] == key).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn each_command_of_web_chat_is_answered_without_the_model() {
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let rows = [
+        ("/help", "ℹ️ Help\n\nSession\n  /new [model] [text]  |  "),
+        ("/commands", "ℹ️ Slash commands\n\nSession\n  /new - Begin a new conversation."),
+        ("/whoami", "🧭 Identity\nChannel: webchat"),
+        ("/ID", "🧭 Identity\nChannel: webchat"),
+        ("/usage", "⚙️ Usage footer: tokens."),
+        ("/usage", "⚙️ Usage footer: full."),
+        ("/usage", "⚙️ Usage footer: off."),
+        ("/usage what", "⚙️ Usage: /usage off|tokens|full|cost"),
+        ("/usage cost", "💸 Usage cost\nSession "),
+        ("/activation always", "⚙️ Group activation only applies to group chats."),
+        ("/subagents", "🧭 Subagents: none for this session."),
+        ("/config show", "⚠️ /config is disabled. Set commands.config=true to enable."),
+        ("/debug show", "⚠️ /debug is disabled. Set commands.debug=true to enable."),
+        ("/restart", "⚠️ /restart is disabled. Set commands.restart=true to enable."),
+        ("/allowlist", "⚠️ Unknown channel. Add channel=<id> to the command."),
+        ("/allowlist channel=telegram", "🧾 Allowlist\nChannel: telegram\nDM policy: pairing\n"),
+        (
+            "/allowlist add channel=telegram 5",
+            "⚠️ /allowlist edits are disabled. Set commands.config=true to enable.",
+        ),
+        ("/dock_telegram", "⚠️ No linked telegram target for you."),
+        ("/tts on", "⚠️ /tts is not there yet in this version. /commands lists what there is."),
+        ("/approve x deny", "⚠️ /approve is not there yet in this version. /commands lists what there is."),
+        ("! ls", "⚠️ /bash is not there yet in this version. /commands lists what there is."),
+        ("/send what", "⚙️ Usage: /send on|off|inherit"),
+        ("/status", "🦞 OpenClaw 2026.2.9\n🧠 Model: fake/fake-1 · 🔑 api-key … (models.json)\n"),
+    ];
+    for (n, (text, expect)) in rows.into_iter().enumerate() {
+        let said = turn(&mut client, "main", text, &format!("c{n}")).await;
+        assert!(said.starts_with(expect), "{text}: {said}");
+    }
+    assert!(model.requests().is_empty(), "no model is called");
+    for (n, text) in ["/restart now", "/help me", "/foo", "!important"].into_iter().enumerate() {
+        assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
+    }
+    let said = turn(&mut client, "main", "/status", "s").await;
+    for line in [
+        "🧮 Tokens: 100 in / 7 out",
+        "🧵 Session: agent:main:main • updated just now",
+        "🪢 Queue: collect (depth 0)",
+    ] {
+        assert!(said.lines().any(|own| own == line), "no {line} in\n{said}");
+    }
+    assert!(said.contains("\n📚 Context: 100/32k (0%) · 🧹 Compactions: 0\n"), "{said}");
+    assert!(said.contains("\n⚙️ Runtime: direct · Think: off\n"), "{said}");
+}
+
+#[tokio::test]
+async fn a_session_that_may_not_send_still_hears_commands() {
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "/send off", "1").await, "⚙️ Send policy set to off.");
+    let refused = crate::conversation::message("main", "hello", "2");
+    assert!(client.request("chat.send", refused).await.is_err(), "nothing is sent");
+    assert_eq!(turn(&mut client, "main", "/send inherit", "3").await, "⚙️ Send policy set to inherit.");
+    assert_eq!(turn(&mut client, "main", "hello", "4").await, "from the model");
+}
+
+#[tokio::test]
+async fn settings_are_changed_from_a_chat_in_the_file_or_for_this_process() {
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let config = json!({"commands": {"config": true, "debug": true}, "messages": {"responsePrefix": "a"}});
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let rows = [
+        ("/config get messages.responsePrefix", "⚙️ Config messages.responsePrefix:\n```json\n\"a\"\n```"),
+        ("/config set messages.responsePrefix=b c", "⚙️ Config updated: messages.responsePrefix=\"b c\""),
+        ("/config unset messages.responsePrefix", "⚙️ Config updated: messages.responsePrefix removed."),
+        ("/debug show", "⚙️ Debug overrides: (none)"),
+        ("/debug set messages.queue.mode=steer", "⚙️ Debug override set: messages.queue.mode=\"steer\""),
+    ];
+    for (n, (text, expect)) in rows.into_iter().enumerate() {
+        assert_eq!(turn(&mut client, "main", text, &format!("c{n}")).await, expect, "{text}");
+    }
+    let status = turn(&mut client, "main", "/status", "s1").await;
+    assert!(status.contains("🪢 Queue: steer (depth 0)"), "the override is in force: {status}");
+    let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    assert!(!file.contains("steer") && !file.contains("responsePrefix"), "{file}");
+    let reset = turn(&mut client, "main", "/debug reset", "d").await;
+    assert_eq!(reset, "⚙️ Debug overrides cleared; using config on disk.");
+    let status = turn(&mut client, "main", "/status", "s2").await;
+    assert!(status.contains("🪢 Queue: collect (depth 0)"), "{status}");
+}
+
+#[tokio::test]
+async fn the_owner_of_a_bot_is_told_who_they_are_and_lists_turn_in_place() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let gateway = bot(&server, &model, owner(), json!({})).await;
+    let mut sent = 0;
+    let said = told(&server, &mut sent, private_message(5, "/whoami")).await;
+    assert_eq!(said, "🧭 Identity\nChannel: telegram\nUser id: 5\nUsername: @user5\nAllowFrom: 5");
+    let said = told(&server, &mut sent, private_message(5, "/commands")).await;
+    assert!(said.starts_with("ℹ️ Commands (1/"), "{said}");
+    let keyboard = &server.nth_call("sendMessage", sent).await.params["reply_markup"]["inline_keyboard"];
+    assert_eq!(keyboard[0][1]["callback_data"], "commands_page_2:main");
+    server.push(button(5, 42, "commands_page_2:main"));
+    let edited = server.nth_call("editMessageText", 1).await.params;
+    assert_eq!((&edited["chat_id"], &edited["message_id"]), (&json!(5), &json!(42)));
+    assert!(edited["text"].as_str().unwrap().starts_with("ℹ️ Commands (2/"), "{edited}");
+    assert_eq!(edited["reply_markup"]["inline_keyboard"][0][0]["callback_data"], "commands_page_1:main");
+
+    let said = told(&server, &mut sent, private_message(5, "/models")).await;
+    assert_eq!(said, "Select a provider:");
+    server.push(button(5, 43, "mdl_list_fake_1"));
+    let edited = server.nth_call("editMessageText", 2).await.params;
+    let choice =
+        edited["reply_markup"]["inline_keyboard"][0][0]["callback_data"].as_str().unwrap().to_owned();
+    assert!(choice.starts_with("mdl_sel_fake/"), "{edited}");
+    let said = told(&server, &mut sent, button(5, 43, &choice)).await;
+    assert!(said.starts_with("Model "), "{said}");
+
+    let said = told(&server, &mut sent, private_message(5, "/usage tokens")).await;
+    assert_eq!(said, "⚙️ Usage footer: tokens.");
+    let said = told(&server, &mut sent, private_message(5, "hello")).await;
+    assert_eq!(said, "from the model\nUsage: 100 in / 7 out");
+    assert_eq!(model.requests().len(), 1);
+    let said = told(&server, &mut sent, private_message(5, "/send off")).await;
+    assert_eq!(said, "⚙️ Send policy set to off.");
+    assert_eq!(row(&gateway, "agent:main:main").await["sendPolicy"], "deny");
+}
+
+#[tokio::test]
+async fn a_stranger_gets_no_answer_to_a_command_and_a_group_is_activated_by_who_may() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let section = json!({
+        "dmPolicy": "allowlist", "allowFrom": [5], "groupPolicy": "open", "groupAllowFrom": [5], "groups": {"-100": {}},
+    });
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    let mut sent = 0;
+    server.push(group_message(-100, 9, "/status"));
+    server.push(group_message(-100, 9, "/activation always"));
+    server.push(group_message(-100, 5, "nobody is spoken to"));
+    let said = told(&server, &mut sent, group_message(-100, 5, "/activation@fake_test_bot always")).await;
+    assert_eq!(said, "⚙️ Group activation set to always.", "the stranger's commands were not answered");
+    let said = told(&server, &mut sent, group_message(-100, 9, "who is there?")).await;
+    assert_eq!(said, "yes", "everybody is heard now");
+    let said = told(&server, &mut sent, group_message(-100, 5, "/status")).await;
+    assert!(said.contains("👥 Activation: always · 🪢 Queue: collect"), "{said}");
+    let said = told(&server, &mut sent, group_message(-100, 5, "/activation mention")).await;
+    assert_eq!(said, "⚙️ Group activation set to mention.");
+    let said = told(&server, &mut sent, group_message(-100, 5, "/status")).await;
+    assert!(said.contains("👥 Activation: mention · 🪢"), "{said}");
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn lists_of_who_is_heard_are_changed_from_a_chat() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("welcome")).await;
+    let gateway = bot(&server, &model, owner(), json!({"commands": {"config": true}})).await;
+    let mut sent = 0;
+    let said = told(&server, &mut sent, private_message(5, "/allowlist add 6")).await;
+    assert_eq!(said, "✅ DM allowlist added: channels.telegram.allowFrom + pairing store.");
+    let said = told(&server, &mut sent, private_message(5, "/allowlist add 6")).await;
+    assert_eq!(said, "✅ Already allowlisted.");
+    let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    assert!(file.contains("\"6\""), "{file}");
+}
+
+#[tokio::test]
+async fn the_menu_has_the_commands_of_the_table_and_can_be_switched_off() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let gateway = bot(&server, &model, owner(), json!({"commands": {"debug": true}})).await;
+    let set = server.nth_call("setMyCommands", 1).await.params;
+    let names: Vec<&str> =
+        set["commands"].as_array().unwrap().iter().map(|row| row["command"].as_str().unwrap()).collect();
+    for name in ["new", "status", "whoami", "commands", "models", "debug", "dock_telegram"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    assert!(!names.iter().any(|name| ["config", "compact", "bash", "allowlist"].contains(name)), "{names:?}");
+    drop(gateway);
+    let server = TelegramServer::start().await;
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": [5], "customCommands": [{"command": "mine", "description": "M"}]});
+    let _gateway = bot(&server, &model, section, json!({"commands": {"native": false}})).await;
+    let set = server.nth_call("setMyCommands", 1).await.params;
+    assert_eq!(set["commands"], json!([{"command": "mine", "description": "M"}]));
+}
+
+#[tokio::test]
+async fn a_restart_is_said_before_it_happens_and_the_same_process_comes_back() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("I am back")).await;
+    let gateway = bot(&server, &model, owner(), json!({"commands": {"restart": true}})).await;
+    let mut sent = 0;
+    let said = told(&server, &mut sent, private_message(5, "/restart")).await;
+    assert_eq!(said, "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.");
+    // The bot introduces itself when it starts.
+    server.nth_call("setMyCommands", 2).await;
+    let said = told(&server, &mut sent, private_message(5, "hello")).await;
+    assert_eq!(said, "I am back");
+    assert_eq!(server.calls("sendMessage").len(), 2, "each was said once");
+    drop(gateway);
+}
+
+/// Killed at once after a command was sent: it is done and told once, whatever of it the first process had done.
+#[tokio::test]
+async fn a_command_is_told_once_although_the_gateway_dies_between() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let mut gateway = bot(&server, &model, owner(), json!({})).await;
+    for round in 1..=3 {
+        server.push(private_message(5, "/usage tokens"));
+        server.all_confirmed().await;
+        gateway.kill().await.unwrap();
+        gateway.start().await.unwrap();
+        let said = server.nth_call("sendMessage", round).await;
+        assert_eq!(said.params["text"], "⚙️ Usage footer: tokens.");
+    }
+    let mut sent = 3;
+    let said = told(&server, &mut sent, private_message(5, "/whoami")).await;
+    assert!(said.starts_with("🧭 Identity"), "nothing was told twice before it: {said}");
+    let mut client = gateway.client().await.unwrap();
+    let kept = history(&mut client, "main").await;
+    assert_eq!(kept.iter().filter(|line| line.contains("Usage footer: tokens.")).count(), 3, "{kept:?}");
+}
