@@ -81,6 +81,17 @@ pub enum QueueMode {
 pub struct UnknownQueueMode(String);
 
 impl QueueMode {
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Collect => "collect",
+            Self::Followup => "followup",
+            Self::Steer => "steer",
+            Self::SteerBacklog => "steer-backlog",
+            Self::Interrupt => "interrupt",
+        }
+    }
+
     /// Reads a stored or configured mode, synonyms included.
     ///
     /// # Errors
