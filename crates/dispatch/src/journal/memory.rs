@@ -191,7 +191,7 @@ impl State {
         let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
         let is_open = open.map(|message| {
             message.finished = Some(RunRecord { report: None, ..record });
-            message.attempts = Attempts::default();
+            message.attempts.unprepared = 0;
         });
         is_open.is_some()
     }
@@ -409,6 +409,11 @@ impl State {
 }
 
 impl Message {
+    fn taken_by(&self) -> Option<RunId> {
+        let collected = self.waited.collected_by.clone().filter(|leader| *leader != self.row.run_id);
+        self.taken_by.clone().or(collected)
+    }
+
     fn record(&self) -> MessageRecord {
         let Row { run_id, session_key, session_id, payload, accepted_at, entry_id, fresh_id, abort, .. } =
             &self.row;
@@ -420,7 +425,7 @@ impl Message {
             entry_ids: [entry_id.clone(), fresh_id.to_string()],
             accepted_at: *accepted_at,
             queue_mode: Some(payload.queue_mode.as_str().to_owned()),
-            taken_by: self.taken_by.clone(),
+            taken_by: self.taken_by(),
             attempts: self.attempts.all,
             stop: abort.map(|reason| reason.as_str().to_owned()),
         }
@@ -503,7 +508,7 @@ impl Journal for MemoryJournal {
             let is_asked = |message: &&Message| match &asked {
                 AskedRecords::Run(run_id) => message.row.run_id == *run_id,
                 AskedRecords::Newest => Some(&message.row.run_id) == newest.as_ref(),
-                AskedRecords::TakenBy(run_id) => message.taken_by.as_ref() == Some(run_id),
+                AskedRecords::TakenBy(run_id) => message.taken_by().as_ref() == Some(run_id),
             };
             let found = state.messages.iter().filter(is_asked).map(Message::record);
             Ok(found.take(most as usize).collect())

@@ -27,6 +27,8 @@ struct End {
     is_answered: bool,
     /// Whether it came to an agent, so that it stands in a transcript.
     is_run: bool,
+    /// Whether a full queue dropped it.
+    is_dropped: bool,
     /// Whether its reader may have seen the answer twice.
     is_flagged: bool,
     /// Whether the platform did not take its answer, and the trace says so.
@@ -122,7 +124,8 @@ fn judge(
     let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
     let found = found.get(run).copied().unwrap_or_default();
     let Found { asked, answered, shown } = found;
-    let is_asked = asked == usize::from(end.is_run);
+    // What a full queue drops may be told in a summary.
+    let is_asked = asked == usize::from(end.is_run) || (end.is_dropped && asked <= 1);
     let is_answered = if end.is_answered { answered == 1 } else { answered <= 1 };
     let most = if end.is_flagged { usize::MAX } else { 1 };
     let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
@@ -217,6 +220,7 @@ async fn end_of_event(socket: &mut WsClient, event: &Value) -> Result<Option<End
                 disposition: format!("{fate}: {reason}"),
                 is_answered: false,
                 is_run: false,
+                is_dropped: fate == "dropped",
                 is_flagged: false,
                 is_undelivered: false,
                 trace: event.clone(),
@@ -246,16 +250,21 @@ async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result
         return Ok(None);
     }
     let error = run["error"].as_str().unwrap_or_default();
+    // What a client sent and a full queue dropped ends so.
+    let dropped =
+        error.split_once("dropped (").and_then(|(_, rest)| rest.split_once(')')).map(|(rule, _)| rule);
     let disposition = match (state, run["takenBy"].is_string()) {
         ("ok", false) => "answered".to_owned(),
         ("ok", true) => "answered by another run that took it".to_owned(),
         ("aborted", _) => format!("stopped: {error}"),
+        ("error", _) if dropped.is_some() => format!("dropped: {}", dropped.unwrap_or_default()),
         (state, _) => bail!("a run ends with {state}: {trace:#}"),
     };
     Ok(Some(End {
         disposition,
         is_answered: state == "ok",
-        is_run: true,
+        is_run: dropped.is_none(),
+        is_dropped: dropped.is_some(),
         is_flagged: deliveries.iter().any(|delivery| delivery["uncertain"] == true),
         is_undelivered: deliveries.iter().any(|delivery| is(delivery, &["failed"])),
         trace: trace.clone(),

@@ -113,14 +113,7 @@ ALTER TABLE outbox ADD COLUMN may_repeat INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fate = 'noted' AND run_id IS NULL;
 ",
     QUEUED_TOGETHER,
-    // For `openclaw trace` alone. Written with what is written anyway.
-    "
-ALTER TABLE inbox ADD COLUMN queue_mode TEXT;
-ALTER TABLE inbox ADD COLUMN taken_by TEXT;
-ALTER TABLE arrivals ADD COLUMN session_key TEXT;
-ALTER TABLE arrivals ADD COLUMN matched_by TEXT;
-ALTER TABLE arrivals ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
-",
+    TRACED,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -128,6 +121,15 @@ const QUEUED_TOGETHER: &str = "
 ALTER TABLE inbox ADD COLUMN collected_by TEXT;
 ALTER TABLE inbox ADD COLUMN cut INTEGER;
 ALTER TABLE inbox ADD COLUMN answer_to TEXT;
+";
+
+/// For `openclaw trace` alone. Written with what is written anyway.
+const TRACED: &str = "
+ALTER TABLE inbox ADD COLUMN queue_mode TEXT;
+ALTER TABLE inbox ADD COLUMN taken_by TEXT;
+ALTER TABLE arrivals ADD COLUMN session_key TEXT;
+ALTER TABLE arrivals ADD COLUMN matched_by TEXT;
+ALTER TABLE arrivals ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
 ";
 
 /// The tables, by the order in which they came.

@@ -145,10 +145,13 @@ pub(super) fn records(
     let (which, id) = match asked {
         AskedRecords::Run(run_id) => ("run_id = ?1", Some(run_id.as_str())),
         AskedRecords::Newest => ("?1 IS NULL AND seq = (SELECT max(seq) FROM inbox)", None),
-        AskedRecords::TakenBy(run_id) => ("taken_by = ?1", Some(run_id.as_str())),
+        AskedRecords::TakenBy(run_id) => {
+            ("(taken_by = ?1 OR collected_by = ?1) AND run_id <> ?1", Some(run_id.as_str()))
+        }
     };
     let mut statement = db.prepare_cached(&format!(
-        "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode, taken_by, attempts,
+        "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode,
+                coalesce(taken_by, nullif(collected_by, run_id)), attempts,
                 abort_reason
          FROM inbox WHERE {which} ORDER BY seq LIMIT ?2"
     ))?;
