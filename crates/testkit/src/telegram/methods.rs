@@ -258,8 +258,9 @@ fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> R
     let name = wanted.as_str().map(|name| name.trim_start_matches('@'));
     let is_it = |chat: &&Value| {
         chat["id"] == *wanted
-            || name
-                .is_some_and(|name| chat["username"].as_str() == Some(name) || chat["id"].to_string() == name)
+            || name.is_some_and(|name| {
+                chat["username"].as_str() == Some(name) || chat["id"].as_i64() == name.parse().ok()
+            })
     };
     match state.chats.iter().find(is_it) {
         Some(chat) => result(&show(chat)),
