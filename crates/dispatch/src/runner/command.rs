@@ -293,7 +293,6 @@ impl Runner {
             key,
             agent,
             entry,
-            origin: row.payload.origin.as_deref(),
             row,
             was_begun: false,
             stop,

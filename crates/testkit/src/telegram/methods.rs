@@ -264,8 +264,7 @@ fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> R
     let is_it = |chat: &&Value| {
         chat["id"] == *wanted
             || name.is_some_and(|name| {
-                chat["username"].as_str() == Some(name)
-                    || chat["id"].as_i64().is_some_and(|id| id.to_string() == name)
+                chat["username"].as_str() == Some(name) || chat["id"].as_i64() == name.parse().ok()
             })
     };
     match state.chats.iter().find(is_it) {
