@@ -105,7 +105,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
             bot.note_reaction(params);
             Ok(done)
         }
-        "edit" | REPLACE => edit(bot, params).await,
+        "edit" => edit(bot, params).await,
         "delete" => delete(bot, params).await,
         "pin" => pin(bot, params).await,
         "unpin" => unpin(bot, params).await,

@@ -235,11 +235,6 @@ pub(super) async fn run(
     }
 }
 
-/// Whether platforms offer the command of a row's name in their menus.
-pub(super) fn is_native(name: &str) -> bool {
-    COMMANDS.iter().any(|command| command.name == name && command.offered == Offered::Native)
-}
-
 /// What the command of a row's name does.
 pub(super) fn does(name: &str) -> Option<Does> {
     COMMANDS.iter().find(|command| command.name == name).map(|command| command.does)
