@@ -83,10 +83,7 @@ async fn settings_are_kept_and_hints_are_for_one_run() {
     }
     assert!(model.requests().is_empty(), "no model is called");
     let kept = row(&gateway).await;
-    assert_eq!(
-        (&kept["thinkingLevel"], &kept["queueMode"], &kept["queueCap"]),
-        (&json!("high"), &json!("steer"), &json!(3))
-    );
+    assert_eq!(kept["thinkingLevel"], "high");
     assert_eq!(kept["verboseLevel"], "off", "of a message with a mistake nothing is kept");
     server.push(private_message(5, "/queue"));
     sent += 1;
@@ -233,7 +230,7 @@ async fn a_client_sets_and_hints_alike() {
         "⚙️ Queue mode set to collect. ⚙️ Queue debounce set to 2000ms."
     );
     let elevated = turn(&mut client, "main", "/elevated full", "c4").await;
-    assert!(elevated.starts_with("/elevated is not there yet."), "{elevated}");
+    assert!(elevated.contains("/elevated is not there yet"), "{elevated}");
     assert_eq!(turn(&mut client, "main", "hi /think high there", "r1").await, "hello");
     assert_eq!(turn(&mut client, "main", "hi", "r2").await, "hello");
     assert_eq!(efforts(&model), ["high", "medium"]);
