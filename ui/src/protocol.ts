@@ -81,6 +81,14 @@ export type AgentAnswer = {
    * The run.
    */
   runId: string;
+  /**
+   * `queued`: it is stored, and is sent as soon as the platform can be reached.
+   */
+  deliveryStatus?: string;
+  /**
+   * Why it will not be delivered.
+   */
+  deliveryError?: string;
 } & AgentAnswer1;
 export type AgentAnswer1 =
   | {
@@ -454,6 +462,7 @@ export interface Definitions {
   PresenceEntry?: PresenceEntry;
   SystemEventParams?: SystemEventParams;
   SendParams?: SendParams;
+  ButtonParams?: ButtonParams;
   SendResult?: SendResult;
   AgentParams?: AgentParams;
   AgentAnswer?: AgentAnswer;
@@ -490,11 +499,13 @@ export interface Definitions {
   SessionsResolveParams?: SessionsResolveParams;
   SessionsResolveResult?: SessionsResolveResult;
   PollParams?: PollParams;
+  MessageActionParams?: MessageActionParams;
   ChannelAccountResult?: ChannelAccountResult;
   TraceParams?: TraceParams;
   TraceResult?: TraceResult;
   TraceEvent?: TraceEvent;
   TraceRun?: TraceRun1;
+  TraceTool?: TraceTool;
   TraceDelivery?: TraceDelivery;
   SessionsUsageParams?: SessionsUsageParams;
   SessionsUsageResult?: SessionsUsageResult;
@@ -3188,9 +3199,26 @@ export interface SendParams {
    */
   silent?: boolean;
   /**
+   * Rows of buttons below it (ours).
+   */
+  buttons?: ButtonParams[][];
+  /**
    * Makes a repetition the same request.
    */
   idempotencyKey: string;
+}
+/**
+ * A button.
+ */
+export interface ButtonParams {
+  /**
+   * What stands on it.
+   */
+  text: string;
+  /**
+   * What comes back when it is pressed, 64 bytes at most.
+   */
+  callback_data: string;
 }
 /**
  * Result of `send` and `poll`.
@@ -3959,6 +3987,41 @@ export interface PollParams {
   idempotencyKey: string;
 }
 /**
+ * Params of `message.action`.
+ */
+export interface MessageActionParams {
+  /**
+   * Its name, such as `react`.
+   */
+  action: string;
+  /**
+   * Its arguments, by the names of the `message` tool.
+   */
+  params: {
+    [k: string]: unknown;
+  };
+  /**
+   * Platform.
+   */
+  channel?: string;
+  /**
+   * Account; the default one where absent.
+   */
+  accountId?: string;
+  /**
+   * The session it is done for.
+   */
+  sessionKey?: string;
+  /**
+   * Whether nothing is done.
+   */
+  dryRun?: boolean;
+  /**
+   * Makes a repetition the same request.
+   */
+  idempotencyKey: string;
+}
+/**
  * Result of `channels.start` and `channels.stop`.
  */
 export interface ChannelAccountResult {
@@ -3992,6 +4055,10 @@ export interface TraceResult {
    * What came of each event of that id, the newest first.
    */
   events: TraceEvent[];
+  /**
+   * The runs that are named by that id, or behind the delivery it names: those of clients have no events.
+   */
+  runs: TraceRun1[];
   /**
    * How many events there are of each fate.
    */
@@ -4032,6 +4099,10 @@ export interface TraceEvent {
    */
   receivedAt: number;
   /**
+   * How often it was brought once more, and passed over.
+   */
+  repeats: number;
+  /**
    * `waiting`, `run`, `noted`, `handled` or `dropped`.
    */
   fate: string;
@@ -4043,7 +4114,23 @@ export interface TraceEvent {
    * Unix milliseconds.
    */
   decidedAt?: number;
+  /**
+   * Of one that was noted: the run with whose message it was told.
+   */
+  toldIn?: string;
+  /**
+   * The session it was led to.
+   */
+  sessionKey?: string;
+  /**
+   * By what kind of binding: `binding.peer`, …, or `default`.
+   */
+  matchedBy?: string;
   run?: TraceRun;
+  /**
+   * What the gateway said to it by itself.
+   */
+  answers: TraceDelivery[];
 }
 /**
  * The run that it is part of.
@@ -4054,9 +4141,61 @@ export interface TraceRun {
    */
   runId: string;
   /**
-   * `accepted`, `ok`, `error` or `aborted`.
+   * What brought it, such as `chat` or `agent`.
+   */
+  kind?: string;
+  /**
+   * The session.
+   */
+  sessionKey?: string;
+  /**
+   * The conversation it began in.
+   */
+  sessionId?: string;
+  /**
+   * Unix milliseconds.
+   */
+  acceptedAt?: number;
+  /**
+   * How it is treated while another run of its session is under way.
+   */
+  queueMode?: string;
+  /**
+   * The run that took the message into itself: it was steered into that, or collected.
+   */
+  takenBy?: string;
+  /**
+   * The messages that this run took into itself, by their runs.
+   */
+  took: string[];
+  /**
+   * How often it began: more than once where the gateway ended in between.
+   */
+  attempts?: number;
+  /**
+   * `accepted`, `ok`, `error`, `aborted`, or `forgotten`.
    */
   state: string;
+  /**
+   * By what somebody asked to stop it.
+   */
+  stoppedBy?: string;
+  /**
+   * Provider that answered.
+   */
+  provider?: string;
+  /**
+   * Model that answered.
+   */
+  model?: string;
+  /**
+   * How often the model answered, as far as the transcript tells it.
+   */
+  modelCalls?: number;
+  /**
+   * The tool calls, in order, as far as the transcript tells them.
+   */
+  tools: TraceTool[];
   /**
    * Why it failed, or who stopped it.
    */
@@ -4077,6 +4216,23 @@ export interface TraceRun {
    * What was sent, in order.
    */
   deliveries: TraceDelivery[];
+}
+/**
+ * A tool call of a run.
+ */
+export interface TraceTool {
+  /**
+   * The model's id of the call.
+   */
+  id: string;
+  /**
+   * The tool.
+   */
+  name: string;
+  /**
+   * Whether it failed; absent where it has no result.
+   */
+  failed?: boolean;
 }
 /**
  * A delivery of an answer.
@@ -4106,6 +4262,18 @@ export interface TraceDelivery {
    * Why it is not sent yet, or will not be.
    */
   error?: string;
+  /**
+   * Unix milliseconds.
+   */
+  acceptedAt: number;
+  /**
+   * Unix milliseconds of the next try at the earliest, while it is open.
+   */
+  nextAt?: number;
+  /**
+   * Unix milliseconds at which it was sent or given up.
+   */
+  endedAt?: number;
 }
 /**
  * A run, and what was sent of its answer.
@@ -4116,9 +4284,61 @@ export interface TraceRun1 {
    */
   runId: string;
   /**
-   * `accepted`, `ok`, `error` or `aborted`.
+   * What brought it, such as `chat` or `agent`.
+   */
+  kind?: string;
+  /**
+   * The session.
+   */
+  sessionKey?: string;
+  /**
+   * The conversation it began in.
+   */
+  sessionId?: string;
+  /**
+   * Unix milliseconds.
+   */
+  acceptedAt?: number;
+  /**
+   * How it is treated while another run of its session is under way.
+   */
+  queueMode?: string;
+  /**
+   * The run that took the message into itself: it was steered into that, or collected.
+   */
+  takenBy?: string;
+  /**
+   * The messages that this run took into itself, by their runs.
+   */
+  took: string[];
+  /**
+   * How often it began: more than once where the gateway ended in between.
+   */
+  attempts?: number;
+  /**
+   * `accepted`, `ok`, `error`, `aborted`, or `forgotten`.
    */
   state: string;
+  /**
+   * By what somebody asked to stop it.
+   */
+  stoppedBy?: string;
+  /**
+   * Provider that answered.
+   */
+  provider?: string;
+  /**
+   * Model that answered.
+   */
+  model?: string;
+  /**
+   * How often the model answered, as far as the transcript tells it.
+   */
+  modelCalls?: number;
+  /**
+   * The tool calls, in order, as far as the transcript tells them.
+   */
+  tools: TraceTool[];
   /**
    * Why it failed, or who stopped it.
    */

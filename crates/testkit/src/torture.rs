@@ -104,6 +104,7 @@ impl Plan {
     ///
     /// # Errors
     /// At the first message that was lost, doubled or not explained; the text says how to repeat it.
+    #[expect(clippy::print_stdout, reason = "a run of an hour tells how far it is")]
     pub async fn run(&self) -> Result<Tally> {
         if self.modes.is_empty() {
             bail!("no queue mode is named");

@@ -32,11 +32,14 @@ pub(super) enum Reading {
     Among,
 }
 
+/// Cuts a directive out of a text: the arguments of the first, and what is left.
+type Take = fn(&str, Reading, &[&str]) -> Option<(String, String)>;
+
 /// A directive: how it is found, and what it does.
 #[derive(Clone, Copy)]
 pub(super) struct Directive {
     /// Cuts it out of a text wherever it stands: the arguments of the first, and what is left. It is given the aliases of models.
-    pub(super) take: fn(&str, Reading, &[&str]) -> Option<(String, String)>,
+    pub(super) take: Take,
     /// What it asks for its message's run.
     pub(super) hint: fn(&str, &mut Hints),
     /// What it does alone.

@@ -303,7 +303,7 @@ pub(super) fn dry(place: &Place, more: Value) -> Value {
 fn told(place: &Place, posted: &Posted, best_effort: bool, more: Value) -> Result<Value, MessageError> {
     let count = posted.failures.len() + posted.message_ids.len().max(posted.waiting.len());
     let why = posted.failures.join("; ");
-    if !posted.failures.is_empty() && !(best_effort && !posted.message_ids.is_empty()) {
+    if !posted.failures.is_empty() && (!best_effort || posted.message_ids.is_empty()) {
         let what = match posted.message_ids.len() + posted.waiting.len() {
             0 => why,
             sent => format!("{} of {count} parts were not sent, {sent} were: {why}", posted.failures.len()),

@@ -128,9 +128,8 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
         if name.eq_ignore_ascii_case(LAST_CHANNEL) {
             continue;
         }
-        match registry::by_name(name) {
-            None => return Err(wrong(&format!("unknown channel: {name}"))),
-            Some(_) => {}
+        if registry::by_name(name).is_none() {
+            return Err(wrong(&format!("unknown channel: {name}")));
         }
     }
     Ok(())
