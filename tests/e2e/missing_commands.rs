@@ -30,7 +30,7 @@ async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_wo
         "{kept:?}"
     );
 
-    let words = ["/help me please", "/foo", "/etc/passwd", "/think about it", "what does /status do?"];
+    let words = ["/helpless people", "/foo", "/etc/passwd", "/think about it", "what does /think do?"];
     for (n, text) in words.into_iter().enumerate() {
         assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
         assert!(model.requests()[n].last_user_text().contains(text), "{text}");
