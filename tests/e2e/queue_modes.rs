@@ -24,7 +24,7 @@ fn numbered(mut update: Value, id: i64) -> Value {
     update
 }
 
-fn queue(settings: Value) -> Value {
+fn queue(settings: &Value) -> Value {
     json!({"messages": {"queue": settings}})
 }
 
@@ -110,7 +110,7 @@ fn asked(model: &ModelServer) -> Vec<String> {
 async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 1}))).await;
+    let gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 1}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     push(&server, &gateway, from(5, 3, "three")).await;
@@ -135,7 +135,7 @@ async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
 async fn messages_of_two_places_are_answered_each_in_its_own() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 1}))).await;
+    let gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 1}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(6, 2, "two")).await;
     // Whoever has to wait sees at once that they were heard.
@@ -167,7 +167,7 @@ async fn two_topics_of_a_group_wait_each_for_itself() {
     })
     .await;
     let section = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
-    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 1}))).await;
+    let gateway = bot(&server, &model, section, queue(&json!({"debounceMs": 1}))).await;
     for (topic, first, id) in [(7, "one", 1), (9, "four", 4)] {
         server.push(numbered(forum_message(-100, topic, 5, first), id));
     }
@@ -190,7 +190,7 @@ async fn two_topics_of_a_group_wait_each_for_itself() {
 async fn follow_ups_are_answered_one_by_one() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let settings = queue(json!({"mode": "steer", "byChannel": {"telegram": "followup"}, "debounceMs": 1}));
+    let settings = queue(&json!({"mode": "steer", "byChannel": {"telegram": "followup"}, "debounceMs": 1}));
     let gateway = bot(&server, &model, open(), settings).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
@@ -205,7 +205,7 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
     for mode in ["steer", "steer-backlog"] {
         let gate = Gate::new();
         let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-        let gateway = bot(&server, &model, open(), queue(json!({"mode": mode, "debounceMs": 1}))).await;
+        let gateway = bot(&server, &model, open(), queue(&json!({"mode": mode, "debounceMs": 1}))).await;
         begin(&server, &model).await;
         push(&server, &gateway, from(5, 2, "two")).await;
         gate.open();
@@ -226,7 +226,7 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
 async fn an_interrupting_message_takes_the_place_of_the_run_and_of_what_waits() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let gateway = bot(&server, &model, open(), queue(json!({"mode": "interrupt"}))).await;
+    let gateway = bot(&server, &model, open(), queue(&json!({"mode": "interrupt"}))).await;
     begin(&server, &model).await;
     server.push(from(5, 2, "two"));
     // What was stopped was said all the same.
@@ -241,7 +241,7 @@ async fn a_new_conversation_ends_the_run_of_the_old_one() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
     let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 60_000}))).await;
+    let gateway = bot(&server, &model, section, queue(&json!({"debounceMs": 60_000}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     server.push(from(5, 3, "/new three\n"));
@@ -263,7 +263,7 @@ async fn a_full_queue_drops_by_its_rule_and_says_so() {
     for (drop, mode, expect, dropped, rule) in rows {
         let gate = Gate::new();
         let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-        let settings = queue(json!({"mode": mode, "debounceMs": 1, "cap": 2, "drop": drop}));
+        let settings = queue(&json!({"mode": mode, "debounceMs": 1, "cap": 2, "drop": drop}));
         let gateway = bot(&server, &model, open(), settings).await;
         begin(&server, &model).await;
         for (id, word) in [(2, "two"), (3, "three"), (4, "four")] {
@@ -293,7 +293,7 @@ async fn a_client_is_told_that_its_message_was_dropped() {
     let gate = Gate::new();
     let held = gate.clone();
     let model = ModelServer::answering(move |_| Reply::text("done").after(Step::Wait(held.clone()))).await;
-    let config = queue(json!({"cap": 1, "drop": "new"}));
+    let config = queue(&json!({"cap": 1, "drop": "new"}));
     let gateway = crate::gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for run in ["r1", "r2", "r3"] {
@@ -351,7 +351,7 @@ fn stand_together_once(gateway: &GatewayUnderTest) {
 async fn a_crash_while_it_is_waited_for_quiet_loses_nothing() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let mut gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 3_000}))).await;
+    let mut gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 3_000}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     push(&server, &gateway, from(5, 3, "three")).await;
@@ -368,7 +368,7 @@ async fn a_crash_while_it_is_waited_for_quiet_loses_nothing() {
 async fn a_message_that_comes_while_it_is_waited_for_quiet_is_answered_with_the_others() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-    let gateway = bot(&server, &model, open(), queue(json!({"debounceMs": 3_000}))).await;
+    let gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 3_000}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     gate.open();
@@ -388,7 +388,7 @@ async fn working_on_both(gates: &[Gate; 2]) -> (TelegramServer, ModelServer, Gat
     })
     .await;
     let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    let gateway = bot(&server, &model, section, queue(json!({"debounceMs": 1}))).await;
+    let gateway = bot(&server, &model, section, queue(&json!({"debounceMs": 1}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     push(&server, &gateway, from(5, 3, "three")).await;
@@ -451,7 +451,7 @@ async fn a_stop_ends_what_waits_for_quiet() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
     let section = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    let mut gateway = bot(&server, &model, section, queue(json!({"debounceMs": 60_000}))).await;
+    let mut gateway = bot(&server, &model, section, queue(&json!({"debounceMs": 60_000}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(5, 2, "two")).await;
     push(&server, &gateway, from(5, 3, "three")).await;

@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn the_emoji_is_configured_or_the_agents_or_eyes() {
         let of = |document: serde_json::Value| {
-            let config: openclaw_config::settings::Config = serde_json::from_value(document).unwrap();
-            emoji(&config.into(), &AgentId::default(), None)
+            let config: openclaw_config::Config = serde_json::from_value(document).unwrap();
+            emoji(&config, &AgentId::default(), None)
         };
         let with = |more: serde_json::Value| {
             let mut messages = json!({"ackReactionScope": "all"});

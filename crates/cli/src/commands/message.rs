@@ -148,7 +148,7 @@ fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
     let mut params = args.params.clone();
     params.insert("channel".to_owned(), json!(id));
     absolute_media(&mut params);
-    let payload = act(args, context, params, args.dry_run, BROADCAST_TIMEOUT)?;
+    let payload = act(args, context, &params, args.dry_run, BROADCAST_TIMEOUT)?;
     let results = payload.get("results").and_then(Value::as_array).cloned().unwrap_or_default();
     let failed: Vec<&Value> =
         results.iter().filter(|result| result.get("ok") != Some(&json!(true))).collect();
@@ -178,7 +178,7 @@ fn other(args: &MessageArgs, context: &Context) -> Outcome {
         params.insert("target".to_owned(), json!(to));
     }
     absolute_media(&mut params);
-    let payload = act(args, context, params, false, TIMEOUT)?;
+    let payload = act(args, context, &params, false, TIMEOUT)?;
     let said = described(args.row.action, info.label, &payload);
     report(args, info.id, "plugin", &payload, &said)
 }
@@ -186,7 +186,7 @@ fn other(args: &MessageArgs, context: &Context) -> Outcome {
 fn act(
     args: &MessageArgs,
     context: &Context,
-    params: Map<String, Value>,
+    params: &Map<String, Value>,
     dry_run: bool,
     limit: Duration,
 ) -> Result<Value, Failure> {
