@@ -22,7 +22,7 @@ use crate::state::GatewayState;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Keys that nothing depends on while the gateway runs.
-const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.around.reload", "gateway.remote"];
+const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
 /// Keys that are read when they are used.
 const LIVE: &[&str] = &[
     "identity",

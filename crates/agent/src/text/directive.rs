@@ -37,9 +37,12 @@ pub(crate) fn settled(text: &str) -> &str {
     if let Some(open) = text.rfind("[[") {
         let tail = text.get(open + 2..).unwrap_or_default();
         if !tail.contains("]]") {
-            return if may_become_tag(tail) { text.get(..open).unwrap_or_default() } else { text };
+            if may_become_tag(tail) {
+                return text.get(..open).unwrap_or_default();
+            }
         }
     }
+    // The next tag may begin here.
     text.strip_suffix('[').unwrap_or(text)
 }
 

@@ -126,6 +126,9 @@ impl<'t> Cutter<'t> {
                 self.flush();
                 continue;
             }
+            if (is_over || is_parted) && self.take_back_opening(open) {
+                continue;
+            }
             // What goes on must not look like the end of the block.
             let cut = if fits < rest.len() { before_fence_like(rest, 0, fits) } else { Some(fits) };
             if cut.is_none() && self.has_content {
@@ -142,6 +145,17 @@ impl<'t> Cutter<'t> {
             rest = more;
             self.flush();
         }
+    }
+
+    /// Lets a block begin in the next message where it has no content yet behind other text. Says whether there is such text.
+    fn take_back_opening(&mut self, open: FenceLine<'t>) -> bool {
+        let before = self.current.strip_suffix(open.line).and_then(|text| text.strip_suffix('\n'));
+        let Some(kept) = before.map(str::len) else { return false };
+        self.current.truncate(kept);
+        self.open = None;
+        self.flush();
+        self.open = Some(open);
+        true
     }
 
     /// Cut at blanks, which are dropped there.

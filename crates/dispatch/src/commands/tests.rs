@@ -42,6 +42,10 @@ fn settings(wishes: &[(&str, &str)]) -> Intent {
     Intent::Settings { wishes: wishes.iter().map(wish).collect() }
 }
 
+fn with_shortcut(name: &str, text: &str) -> Intent {
+    with(Hints { shortcuts: vec![name.to_owned()], ..Hints::default() }, text)
+}
+
 fn with_model(model: &str, text: &str) -> Intent {
     let choice = ModelChoice { model: model.to_owned(), profile: None };
     Intent::PromptFor { hints: Hints { model: Some(choice), ..Hints::default() }, text: text.to_owned() }
@@ -68,7 +72,7 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_with_model() {
         // Names that mean something else.
         ("/status", command("status", "")),
         ("[Chat Bob] Bob: /status", command("status", "")),
-        ("/status please", Intent::Prompt),
+        ("/status please", with_shortcut("status", "please")),
         ("/fresh", Intent::Prompt),
         ("/etc/passwd", Intent::Prompt),
         ("no wishes", Intent::Prompt),
@@ -88,7 +92,7 @@ fn a_message_with_an_image_is_never_for_the_gateway_alone() {
         with(Hints { thinking: Some(ThinkingLevel::High), ..Hints::default() }, "")
     );
     assert_eq!(said("/models", true, Authority::Granted), Intent::Prompt);
-    assert_eq!(said("/help", true, Authority::Granted), Intent::Prompt);
+    assert_eq!(said("/help", true, Authority::Granted), with_shortcut("help", ""));
 }
 
 #[test]

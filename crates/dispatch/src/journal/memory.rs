@@ -288,7 +288,9 @@ impl State {
             }),
             Update::Taken { runs, by } => self.each(&runs, |Message { finished, taken_by, .. }| {
                 let is_open = finished.is_none();
-                *taken_by = is_open.then(|| by.clone());
+                if is_open {
+                    *taken_by = Some(by.clone());
+                }
                 is_open
             }),
             Update::Abort(runs, reason) => self.each(&runs, |Message { row, finished, .. }| {
