@@ -1,4 +1,4 @@
-//! What every chat platform does, whatever it is (spec `channels.md` §16, §18.3): written once against the traits [`Channel`] and [`Account`], run for each
+//! What every chat platform does, whatever it is (spec `channels.md` §16, §18.3): written once against the traits [`openclaw_channels::Channel`] and [`openclaw_channels::Account`], run for each
 //! platform over a small [`Fixture`], which knows its fake.
 //!
 //! ```ignore

@@ -2,7 +2,7 @@
 //!
 //! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
 //! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls, [`telegram`] the chat platform,
-//! [`conformance`] the suite that every chat platform passes,
+//! [`mod@conformance`] the suite that every chat platform passes,
 //! [`reference_state`] a directory that OpenClaw 2026.2.9 left.
 //! Never a dependency of shipped code.
 

@@ -1,4 +1,4 @@
-//! What is remembered of a message beside how it ended, for [`crate::arrivals::trace`].
+//! What is remembered of a message beside how it ended, for `openclaw trace`.
 
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 
