@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
+use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::conversation::{history, turn};
@@ -214,6 +214,15 @@ async fn the_menu_has_the_commands_of_the_table_and_can_be_switched_off() {
     let _gateway = bot(&server, &model, section, json!({"commands": {"native": false}})).await;
     let set = server.nth_call("setMyCommands", 1).await.params;
     assert_eq!(set["commands"], json!([{"command": "mine", "description": "M"}]));
+}
+
+#[tokio::test]
+async fn a_menu_that_was_not_taken_is_offered_again() {
+    let server = TelegramServer::start().await;
+    server.fail("setMyCommands", Fault::Refuse(500, "Internal Server Error"));
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let _gateway = bot(&server, &model, owner(), json!({})).await;
+    server.nth_call("setMyCommands", 2).await;
 }
 
 #[tokio::test]

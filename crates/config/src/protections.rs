@@ -205,11 +205,11 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["diagnostics"], "nothing is exported, and prompts are not written to a trace apart from the messages"),
     (&["skills.entries"], "config is for the programs of a skill to read"),
     (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
-    (&["messages"], "speech and reactions do not exist"),
+    (&["messages"], "speech does not exist"),
     (&["tools.agentToAgent", "tools.links", "tools.media", "tools.web"], "these tools do not exist"),
     (
         &["agents.list.*.subagents", "agents.list.*.groupChat"],
-        "no sub-agent is spawned, no group is listened to",
+        "no sub-agent is spawned; of `groupChat` the mention patterns alone are used",
     ),
 ];
 

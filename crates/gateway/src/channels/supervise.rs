@@ -122,11 +122,15 @@ impl Life {
             .unwrap_or_else(|_| Exit::Lost("it ended unexpectedly; the gateway's log says more".to_owned()))
     }
 
-    /// A menu that can't be offered keeps nobody from writing.
+    /// A menu that can't be offered keeps nobody from writing. It is offered again until the platform takes it.
     async fn offer_commands(&self, account: &dyn Account) {
-        let commands = self.state.dispatch.menu().await;
-        if let Err(error) = account.offer_commands(&commands).await {
-            tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, "the menu of commands was not offered");
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let commands = self.state.dispatch.menu().await;
+            let Err(error) = account.offer_commands(&commands).await else { return };
+            tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, again_in = ?pause, "the menu of commands was not offered");
+            tokio::time::sleep(varied(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
