@@ -36,10 +36,8 @@ pub(crate) fn settled(text: &str) -> &str {
     }
     if let Some(open) = text.rfind("[[") {
         let tail = text.get(open + 2..).unwrap_or_default();
-        if !tail.contains("]]") {
-            if may_become_tag(tail) {
-                return text.get(..open).unwrap_or_default();
-            }
+        if !tail.contains("]]") && may_become_tag(tail) {
+            return text.get(..open).unwrap_or_default();
         }
     }
     // The next tag may begin here.
