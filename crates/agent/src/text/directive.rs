@@ -70,15 +70,23 @@ fn tag_in_open_code(text: &str) -> Option<usize> {
         match spans.end_of(at, run).filter(|end| *end < prose.len()) {
             Some(end) => at = end,
             None if spans.is_in_last_paragraph(at) => {
-                let open = at + prose.get(at..)?.find("[[")?;
-                let tail = prose.get(open + 2..)?;
-                let inner = tail.get(..tail.find("]]").unwrap_or(tail.len()))?;
-                return (may_become_tag(inner) || tag(inner).is_some()).then_some(offset + open);
+                return first_tag(prose.get(at..)?).map(|open| offset + at + open);
             }
             None => at += run,
         }
     }
     None
+}
+
+/// Where the first tag begins, or what may become one. A bracket may stand before it.
+fn first_tag(text: &str) -> Option<usize> {
+    let is_tag = |open: &usize| {
+        let tail =
+            text.get(open + 2..).filter(|_| text.get(*open..).is_some_and(|rest| rest.starts_with("[[")));
+        let inner = tail.and_then(|tail| tail.get(..tail.find("]]").unwrap_or(tail.len())));
+        inner.is_some_and(|inner| may_become_tag(inner) || tag(inner).is_some())
+    };
+    text.match_indices('[').map(|(at, _)| at).find(is_tag)
 }
 
 const MEDIA: &str = "MEDIA:";
