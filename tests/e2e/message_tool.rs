@@ -424,6 +424,11 @@ async fn an_answer_to_a_program_is_delivered_where_it_is_wanted() {
     server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
     ask(&["--deliver"]).await.failed(&["The reply was not delivered to telegram", "blocked by the user"]);
     assert_eq!(server.made().len(), 3);
+    let mut gateway = gateway;
+    gateway.terminate().await.unwrap();
+    let alone = openclaw(&gateway, &["agent", "--agent", "main", "--message", "hello", "--deliver"]).await;
+    alone.failed(&["gateway"]);
+    assert_eq!(alone.out, "", "nothing is asked whose answer can't be delivered");
 }
 
 #[tokio::test]

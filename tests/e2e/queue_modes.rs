@@ -222,6 +222,54 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
     }
 }
 
+/// Works on "one" with a tool or without, and on "two" beside it, and dies when the model is asked with both.
+async fn dies_with_a_steered_message(
+    mode: &str,
+    first: fn() -> Reply,
+) -> (TelegramServer, ModelServer, GatewayUnderTest) {
+    let gates = [Gate::new(), Gate::new()];
+    let held = gates.clone();
+    let model = ModelServer::answering(move |request| match words(request).join(" ").as_str() {
+        "one" => first().after(Step::Wait(held[0].clone())),
+        words => Reply::text(&format!("re {words}")).after(Step::Wait(held[1].clone())),
+    })
+    .await;
+    let server = TelegramServer::start().await;
+    let mut gateway = bot(&server, &model, open(), queue(&json!({"mode": mode, "debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gates[0].open();
+    model.arrived(2).await;
+    gateway.kill().await.unwrap();
+    gates[1].open();
+    gateway.start().await.unwrap();
+    for id in [1, 2] {
+        traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
+    }
+    let is_said = |made: &Value| made["text"].as_str().unwrap_or_default().contains("re two");
+    server.has_made("the answer", |made| made.iter().any(is_said)).await;
+    (server, model, gateway)
+}
+
+#[tokio::test]
+async fn a_crash_with_a_steered_message_in_the_run_says_the_answer_once() {
+    let calls: fn() -> Reply = || Reply::tool("call-1", "read", &json!({"path": "no-such-file"}));
+    for mode in ["steer", "steer-backlog"] {
+        let (server, _model, gateway) = dies_with_a_steered_message(mode, calls).await;
+        let two = traced(&gateway, 2, |_| true).await;
+        assert_eq!(two["run"]["deliveries"], json!([]), "{mode}: {two:#}");
+        assert_eq!(texts(&server), ["re two"], "{mode}: both are answered in one");
+    }
+}
+
+#[tokio::test]
+async fn a_crash_behind_the_first_answer_of_a_run_says_the_second_too() {
+    for mode in ["steer", "steer-backlog"] {
+        let (server, _model, _gateway) = dies_with_a_steered_message(mode, || Reply::text("re one")).await;
+        assert_eq!(texts(&server), ["re one", "re two"], "{mode}");
+    }
+}
+
 #[tokio::test]
 async fn an_interrupting_message_takes_the_place_of_the_run_and_of_what_waits() {
     let gate = Gate::new();

@@ -228,7 +228,8 @@ pub(crate) enum Update {
     Begin(RunId, SessionId),
     /// Runs are to be stopped. The first reason stays. They are stopped whether the disk takes it or not.
     Abort(Vec<RunId>, AbortReason),
-    /// A run has taken messages into itself: steered ones, or collected ones. Told before they are finished.
+    /// A run takes messages into itself that are steered into it: noted before they are in its transcript. One that takes itself
+    /// is nobody else's any more.
     Taken {
         /// Their runs, which will not be.
         runs: Vec<RunId>,

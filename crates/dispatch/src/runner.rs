@@ -44,6 +44,7 @@ pub(crate) mod shortcuts;
 mod skill_tool;
 mod start_over;
 mod steering;
+mod taken;
 mod tools;
 mod unanswered;
 pub(crate) mod wording;
@@ -340,6 +341,8 @@ async fn drive(
     let started_at = ended.started_at;
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
     let said = match live {
+        // Its answer is that of another run, which has said it.
+        Some(_) | None if runner.is_told_by_another(row, prepared.branch.context()).await => Said::nothing(),
         // Of what somebody stopped no more is said.
         Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
@@ -380,7 +383,6 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
-    note_taken(runner, row, control).await;
     for taken in control.steering.taken() {
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
         finish(runner, &taken.row, &record, Said::nothing()).await;
@@ -429,18 +431,6 @@ async fn run_agent(
         events,
     })
     .await
-}
-
-/// Notes which messages the run took into itself, for whoever asks what became of them.
-async fn note_taken<P>(runner: &Runner, row: &Row<P>, control: &RunControl) {
-    let runs: Vec<_> = control.steering.taken().iter().map(|job| job.row.run_id.clone()).collect();
-    if runs.is_empty() {
-        return;
-    }
-    let taken = Update::Taken { runs, by: row.run_id.clone() };
-    if let Err(error) = runner.shared.journal.update(taken).await {
-        tracing::warn!(run_id = %row.run_id, %error, "it is not noted which messages a run took");
-    }
 }
 
 fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {

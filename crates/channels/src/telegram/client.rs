@@ -1,10 +1,12 @@
 //! Calls of the Bot API. The token is part of every address, so no address is ever shown.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
+use rustls_platform_verifier::ConfigVerifierExt as _;
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
@@ -227,9 +229,19 @@ fn unread(what: String, answer: &[u8]) -> ApiError {
     ApiError::Unread { what, update: digits.and_then(|digits| digits.parse().ok()) }
 }
 
+/// How certificates are checked. The system's are read once: each reading takes time and megabytes, and a bot has a client for its
+/// polls and one for the rest.
+fn tls() -> Result<rustls::ClientConfig, String> {
+    static TLS: OnceLock<Result<rustls::ClientConfig, String>> = OnceLock::new();
+    let read = || {
+        // The error says that a provider is installed already, which is what we want.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        rustls::ClientConfig::with_platform_verifier().map_err(|error| format!("cannot set up TLS: {error}"))
+    };
+    TLS.get_or_init(read).clone()
+}
+
 fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Result<reqwest::Client, String> {
-    // The error says that a provider is installed already, which is what we want.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("openclaw/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
@@ -237,6 +249,7 @@ fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Resu
         .redirect(reqwest::redirect::Policy::none())
         // One request a connection: what breaks breaks alone.
         .http1_only()
+        .tls_backend_preconfigured(tls()?)
         .pool_idle_timeout(IDLE)
         .tcp_keepalive(Duration::from_secs(30));
     if addresses == Addresses::FirstFamily {

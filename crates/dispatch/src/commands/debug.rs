@@ -64,6 +64,7 @@ fn answer(overrides: &Overrides, loaded: &Loaded, wish: Wish) -> String {
 
 fn invalid(InvalidConfig { issues, .. }: &InvalidConfig) -> String {
     match issues.first() {
+        Some(issue) if issue.path.is_empty() => format!("⚠️ Config invalid after set ({}).", issue.message),
         Some(issue) => format!("⚠️ Config invalid after set ({}: {}).", issue.path, issue.message),
         None => "⚠️ Config invalid after set.".to_owned(),
     }

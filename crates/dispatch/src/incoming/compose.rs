@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use openclaw_channels::access::Mentioned;
 use openclaw_channels::{ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Quoted, Sender};
 
-use super::envelope::{Clockwork, Envelope, from_label, sender_label};
+use super::envelope::{Clockwork, Envelope, framed_name, from_label, sender_label};
 use super::media::{self, Attachment};
 use crate::origin::Frame;
 
@@ -159,12 +159,12 @@ fn place_label(event: &Inbound) -> String {
 fn forwarded(forwarded: &Forwarded) -> String {
     let at = forwarded.at.and_then(|at| Timestamp::from_millisecond(at).ok());
     let at = at.map(|at| format!(" at {}", at.strftime("%Y-%m-%dT%H:%M:%S.000Z"))).unwrap_or_default();
-    format!("[Forwarded from {}{at}]\n", forwarded.from)
+    format!("[Forwarded from {}{at}]\n", framed_name(&forwarded.from))
 }
 
 /// What a message answers (spec `channels.md` §3.7).
 fn quoted(quoted: &Quoted) -> String {
-    let sender = quoted.sender.as_deref().unwrap_or("unknown sender");
+    let sender = quoted.sender.as_deref().map_or_else(|| "unknown sender".to_owned(), framed_name);
     let id = quoted.message_id.as_ref().map(|id| format!(" id:{id}")).unwrap_or_default();
     let Some(text) = quoted.text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return String::new();

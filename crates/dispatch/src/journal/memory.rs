@@ -286,10 +286,10 @@ impl State {
                 attempts.unprepared = attempts.unprepared.max(1);
                 true
             }),
-            Update::Taken { runs, by } => self.each(&runs, |Message { finished, taken_by, .. }| {
+            Update::Taken { runs, by } => self.each(&runs, |Message { row, finished, taken_by, .. }| {
                 let is_open = finished.is_none();
                 if is_open {
-                    *taken_by = Some(by.clone());
+                    *taken_by = Some(by.clone()).filter(|by| *by != row.run_id);
                 }
                 is_open
             }),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use openclaw_agent::TranscriptError;
 use openclaw_agent::transcript::Written;
+use openclaw_protocol::RunId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
@@ -14,12 +15,15 @@ use super::obstacle::{self, Obstacle};
 use super::{RunControl, inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
+use crate::journal::{Journal, Update};
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
     context: Arc<Vec<Arc<Message>>>,
     control: Arc<RunControl>,
+    /// Where it is noted that the run takes a message that was steered into it.
+    notes: Option<(Arc<dyn Journal>, RunId)>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
 }
@@ -46,7 +50,13 @@ impl RunBranch {
         control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context: Arc::new(context), control, kill }
+        Self { transcript, context: Arc::new(context), control, notes: None, kill }
+    }
+
+    /// What is steered into this run is noted as taken by it before it is written: whoever finds the message and its answer
+    /// after a crash knows whose answer that is.
+    pub(super) fn noting(self, journal: Arc<dyn Journal>, run_id: RunId) -> Self {
+        Self { notes: Some((journal, run_id)), ..self }
     }
 
     /// Lets the lane write between the run's entries.
@@ -162,6 +172,10 @@ impl RunBranch {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
         };
+        if let (Some(job), Some((journal, by))) = (&steered, &self.notes) {
+            let taken = Update::Taken { runs: vec![job.row.run_id.clone()], by: by.clone() };
+            journal.update(taken).await.map_err(|error| self.error(io::Error::other(error)))?;
+        }
         let message = Arc::new(self.explained(message));
         let written = self.transcript.append_message(Arc::clone(&message), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;

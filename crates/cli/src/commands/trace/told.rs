@@ -139,7 +139,7 @@ fn explained(reason: &str) -> String {
         }
         "no-mention" => "it spoke to nobody (requireMention), and no history is kept",
         "command-unauthorised" => {
-            "a command in a group of somebody who may give none (allowFrom, commands.ownerAllowFrom)"
+            "a command in a group of somebody who may give none there (channels.<id>.groupAllowFrom or allowFrom)"
         }
         "send-policy" => "the session may not send (session.sendPolicy, /send)",
         "bot" => "a program said it, or the account itself",

@@ -130,9 +130,9 @@ pub(super) fn abort(db: &Connection, runs: &[RunId], reason: AbortReason) -> Res
     any(runs, |run_id| execute(db, sql, params![run_id.as_str(), reason.as_str()]))
 }
 
-/// A run has taken messages into itself.
+/// A run has taken messages into itself. One that takes itself is nobody else's any more.
 pub(super) fn taken(db: &Connection, runs: &[RunId], by: &RunId) -> Result<bool, JournalError> {
-    let sql = "UPDATE inbox SET taken_by = ?2 WHERE run_id = ?1 AND state = 'accepted'";
+    let sql = "UPDATE inbox SET taken_by = nullif(?2, run_id) WHERE run_id = ?1 AND state = 'accepted'";
     any(runs, |run_id| execute(db, sql, params![run_id.as_str(), by.as_str()]))
 }
 

@@ -1,0 +1,53 @@
+//! Messages that another run took into itself, and whose answer it gave.
+
+use std::sync::Arc;
+
+use openclaw_protocol::message::{Message, StopReason};
+
+use super::Runner;
+use crate::api::RunOutcome;
+use crate::inbox::{AskedRecords, Known, Row};
+use crate::journal::{JournalError, Update};
+
+impl Runner {
+    /// Whether the answer of a message is the one that another run has given: it was steered into that, which has ended well, and
+    /// a crash came before its own end was noted. Where that can't be known it is said once more rather than never.
+    pub(super) async fn is_told_by_another<P>(&self, row: &Row<P>, context: &[Arc<Message>]) -> bool {
+        // In the process that took it the message ends with that run.
+        row.recovered
+            && stands_in_anothers_turn(context, row.accepted_at)
+            && self.has_been_told(row).await.unwrap_or(false)
+    }
+
+    async fn has_been_told<P>(&self, row: &Row<P>) -> Result<bool, JournalError> {
+        let journal = &self.shared.journal;
+        let records = journal.message_records(AskedRecords::Run(row.run_id.clone()), 1).await?;
+        let Some(by) = records.into_iter().next().and_then(|record| record.taken_by) else {
+            return Ok(false);
+        };
+        let known = journal.message(&by).await?;
+        Ok(matches!(known, Some(Known::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })))
+    }
+
+    /// The message is said in a turn of its own: whichever run was about to take it has not.
+    pub(crate) async fn own<P>(&self, row: &Row<P>) {
+        let run_id = row.run_id.clone();
+        let own = Update::Taken { runs: vec![run_id.clone()], by: run_id };
+        if let Err(error) = self.shared.journal.update(own).await {
+            tracing::warn!(run_id = %row.run_id, %error, "a message may be taken for one that another run has answered");
+        }
+    }
+}
+
+/// Whether a message was said before what came before it was answered. Behind an answer it begins a turn of its own, whichever run
+/// had read it: a start takes that run up to its answer, and no further.
+fn stands_in_anothers_turn(context: &[Arc<Message>], accepted_at: i64) -> bool {
+    let is_it =
+        |message: &Arc<Message>| matches!(&**message, Message::User(user) if user.timestamp == accepted_at);
+    let Some(at) = context.iter().rposition(is_it) else { return false };
+    match at.checked_sub(1).and_then(|before| context.get(before)).map(Arc::as_ref) {
+        Some(Message::User(_) | Message::ToolResult(_)) => true,
+        Some(Message::Assistant(answer)) => answer.stop_reason == StopReason::ToolUse,
+        None => false,
+    }
+}
