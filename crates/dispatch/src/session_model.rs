@@ -5,12 +5,14 @@ pub(crate) mod profile_pin;
 
 use std::sync::Arc;
 
-use openclaw_models::credentials::{Pin, PinSource};
-use openclaw_models::{ModelRef, Models, SelectError};
+use openclaw_config::ResolvedAgent;
+use openclaw_models::credentials::{Pin, PinSource, SessionState};
+use openclaw_models::{Ask, ModelRef, ModelSettings, Models, SelectError, Selected};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 
 use crate::clock::Clock;
+use crate::runner::prepare::thinking;
 use crate::system_events::SystemEvents;
 
 /// What a message asks for its own run.
@@ -51,6 +53,28 @@ impl SessionModels {
         clock: Clock,
     ) -> Self {
         Self { all, store, system_events, clock }
+    }
+
+    /// What the next run of a session would use, for whoever only tells it.
+    ///
+    /// # Errors
+    /// When no run could begin: without a credential, say.
+    pub(crate) async fn next(
+        &self,
+        settings: &ModelSettings,
+        agent: &ResolvedAgent,
+        key: &SessionKey,
+        entry: &SessionEntry,
+    ) -> Result<Selected, SelectError> {
+        let asked = self.asked_for(key, entry, None).await;
+        let ask = Ask {
+            model: asked.model.as_deref(),
+            pin: asked.pin.as_ref(),
+            session: SessionState { is_new: false, compactions: entry.compaction_count.unwrap_or(0) },
+            thinking: thinking(None, entry),
+            ..Ask::new(&agent.id, &agent.agent_dir)
+        };
+        self.all.select(settings, &ask).await
     }
 
     /// What a run of a session is asked to use.

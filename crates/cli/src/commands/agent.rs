@@ -57,10 +57,9 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
     match answer {
         Ok(payload) => Ok(report(&payload, args)),
         Err(failure) => {
-            let Some(target) = may_run_here(&failure, context) else { return Err(failure) };
-            if args.deliver {
-                return Err(failure);
-            }
+            // Only the gateway delivers.
+            let here = may_run_here(&failure, context).filter(|_| !args.deliver);
+            let Some(target) = here else { return Err(failure) };
             output::error_line(&format!(
                 "Gateway agent failed; falling back to embedded: no gateway answers at {}",
                 target.url

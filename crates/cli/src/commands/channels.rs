@@ -400,16 +400,12 @@ fn add_account(
     output::line(&format!("Added {} account \"{account}\".", channel.info().label));
     output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
     output::line(&format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom."));
-    if args.use_env && context.env().get_nonblank(TOKEN_VARIABLE).is_none() {
-        output::error_line(&format!(
-            "{TOKEN_VARIABLE} is not set here: the gateway has to be started with it."
-        ));
+    let unset = channel.info().credentials.iter().filter(|name| context.env().get_nonblank(name).is_none());
+    for name in unset.filter(|_| args.use_env) {
+        output::error_line(&format!("{name} is not set here: the gateway has to be started with it."));
     }
     Ok(0)
 }
-
-/// Where `--use-env` has the token from.
-const TOKEN_VARIABLE: &str = "TELEGRAM_BOT_TOKEN";
 
 /// A number, a colon, and what is secret.
 fn is_token(token: &str) -> bool {

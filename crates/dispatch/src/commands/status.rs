@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use openclaw_config::settings::QueueMode;
 use openclaw_models::catalog::Catalog;
-use openclaw_models::credentials::{AuthLabel, SessionState};
+use openclaw_models::credentials::AuthLabel;
 use openclaw_models::quota::text::summary;
-use openclaw_models::{Ask, ModelRef, ThinkingLevel};
+use openclaw_models::{ModelRef, ThinkingLevel};
 use openclaw_sessions::SessionEntry;
 
 use super::table::{Category, Command, Does};
@@ -14,7 +14,7 @@ use super::{Answering, Context, activation};
 use crate::api::RunPhase;
 use crate::events::Verbose;
 use crate::queue::{QueueSettings, QueueWish};
-use crate::runner::prepare::{thinking, verbose};
+use crate::runner::prepare::verbose;
 use crate::status_card::{QueueLine, StatusCard};
 
 pub(super) const COMMAND: Command = Command {
@@ -66,16 +66,7 @@ struct Chosen {
 
 async fn chosen(context: &Context<'_>) -> Chosen {
     let Context { settings, key, entry, agent, .. } = context;
-    let asked = context.models.asked_for(key, entry, None).await;
-    let ask = Ask {
-        agent: &agent.id,
-        agent_dir: &agent.agent_dir,
-        model: asked.model.as_deref(),
-        pin: asked.pin.as_ref(),
-        session: SessionState { is_new: false, compactions: entry.compaction_count.unwrap_or(0) },
-        thinking: thinking(None, entry),
-    };
-    let selected = context.models.all.select(&settings.models, &ask).await;
+    let selected = context.models.next(&settings.models, agent, key, entry).await;
     match selected.ok().and_then(|selected| selected.candidates.into_iter().next()) {
         Some(first) => Chosen { model: first.reference, auth: Some(first.auth), thinking: first.thinking },
         // It has no credential, say: that is what the card is asked for.

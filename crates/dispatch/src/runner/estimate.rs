@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
 use openclaw_config::ResolvedAgent;
-use openclaw_models::Ask;
-use openclaw_models::credentials::SessionState;
 use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use tokio_util::sync::CancellationToken;
 
-use super::prepare::{PromptParts, thinking};
+use super::prepare::PromptParts;
 use super::session::Session;
 use super::{NotBegun, Runner};
 use crate::setup::Settings;
@@ -38,16 +36,7 @@ impl Runner {
             requested: None,
             after_abort: false,
         };
-        let asked = self.models.asked_for(key, entry, None).await;
-        let ask = Ask {
-            agent: &agent.id,
-            agent_dir: &agent.agent_dir,
-            model: asked.model.as_deref(),
-            pin: asked.pin.as_ref(),
-            session: SessionState { is_new: false, compactions: entry.compaction_count.unwrap_or(0) },
-            thinking: thinking(None, entry),
-        };
-        let selected = self.models.all.select(&settings.models, &ask).await?;
+        let selected = self.models.next(&settings.models, agent, key, entry).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
         let files = self.load_workspace(&session, settings, stop).await?;

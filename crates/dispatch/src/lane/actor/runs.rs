@@ -158,7 +158,6 @@ impl Actor {
         self.settle(record);
         let mut untaken = std::mem::take(&mut self.withdrawn);
         for mut job in running.control.steering.drain_untaken() {
-            self.runner.own(&job.row).await;
             if let Some(reason) = running.control.steering.stopped(&job.row.run_id) {
                 job.stop(reason);
                 self.announce_stopped(&job, reason).await;
