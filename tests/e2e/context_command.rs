@@ -40,7 +40,7 @@ async fn it_is_told_before_a_run_as_the_run_will_be_told_it() {
     turn(&mut client, "main", "hello", "run-2").await;
     let run = turn(&mut client, "main", "/context list", "run-3").await;
     assert_eq!(prompt_line(&run), prompt_line(&estimate).replace("(estimate)", "(run)"));
-    assert!(run.contains("\nSession tokens (cached): 100 total / ctx=32,000\n"), "{run}");
+    assert!(run.contains("\nSession tokens (cached): 100 total / ctx=32000\n"), "{run}");
     let told = model.requests()[0].body["messages"][0]["content"].as_str().unwrap().encode_utf16().count();
     let digits: String =
         prompt_line(&run).split(" chars").next().unwrap().chars().filter(char::is_ascii_digit).collect();

@@ -165,7 +165,10 @@ fn unknown_command(name: &str, words: &[String]) -> Failure {
     let failure = Failure::usage(format!("error: unknown command '{name}'"));
     match nearest(name, known) {
         Some(meant) => failure.hint(format!("(Did you mean {meant}?)")),
-        None => failure.hint("Run `openclaw --help` for the commands there are."),
+        None => {
+            let name = command.get_bin_name().unwrap_or("openclaw");
+            failure.hint(format!("Run `{name} --help` for the commands there are."))
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 
-pub(crate) use digest::Digest;
+pub use digest::Digest;
 pub(crate) use gathering::{Gathering, Waited};
 #[cfg(test)]
 pub(crate) use queued::Facts;

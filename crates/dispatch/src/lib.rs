@@ -50,6 +50,7 @@ pub use commands::reference as command_reference;
 pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError};
 pub use hooks::Ended;
+pub use inbox::Digest;
 pub use intake::Receipt;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use journal::{AccountCounts, JournalError};

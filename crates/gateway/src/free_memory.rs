@@ -9,22 +9,23 @@ use tokio_util::sync::CancellationToken;
 
 /// Between two looks at how much was done.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Work after which it is worth while: about a hundred turns. A gateway that rests does less in hours.
+/// Work after which it is worth while: about a hundred turns. A gateway that rests does less in hours. The start itself is such work: what
+/// reads the configuration and the certificates leaves more behind than all that rests.
 const WORK: Duration = Duration::from_millis(50);
 
 /// Works until the gateway stops.
 pub(crate) async fn run(stopping: CancellationToken) {
-    let mut trimmed_at = Duration::ZERO;
+    let mut trimmed_at: Option<Duration> = None;
     loop {
         tokio::select! { biased;
             () = stopping.cancelled() => return,
             () = sleep(PERIOD) => {}
         }
         let worked = work_done(&Handle::current());
-        if worked.saturating_sub(trimmed_at) < WORK {
+        if trimmed_at.is_some_and(|at| worked.saturating_sub(at) < WORK) {
             continue;
         }
-        trimmed_at = worked;
+        trimmed_at = Some(worked);
         if let Err(error) = tokio::task::spawn_blocking(openclaw_heap::trim).await {
             tracing::warn!(%error, "free memory could not be given back");
         }

@@ -20,6 +20,8 @@ const CONVERSATIONS: usize = 1_000;
 const EACH: usize = 5;
 /// How long a bot to whom nobody writes is watched.
 const IDLE: Duration = Duration::from_secs(20);
+/// Bots besides the first.
+const FURTHER: usize = 10;
 /// Messages that are counted call by call.
 const COUNTED: usize = 40;
 
@@ -108,24 +110,40 @@ async fn at_once(program: &Path) -> Result<Row> {
     ))
 }
 
-/// What a bot costs to whom nobody writes.
+/// What a bot costs to whom nobody writes. The first one brings what all of them need, such as the certificates.
 async fn idle(program: &Path) -> Result<Vec<Row>> {
-    let without = Stage::start(program, 0).await?;
-    let with = Stage::start(program, 1).await?;
-    let (bare, account) = (spent(&without).await?, spent(&with).await?);
+    let bare = spent(&Stage::start(program, 0).await?).await?;
+    let one = spent(&Stage::start(program, 1).await?).await?;
+    let several = spent(&Stage::start(program, 1 + FURTHER).await?).await?;
+    let each = (several.own - one.own) / FURTHER as f64;
     Ok(vec![
-        Row::limited("memory of an idle account", "MB", account.0 - bare.0, 1.0),
-        Row::limited("processor of an idle account", "‰", (account.1 - bare.1).max(0.0), 1.0),
+        Row::limited("memory of an idle account, the first", "MB", one.own - bare.own, 1.0),
+        Row::limited("memory of an idle account, each further", "MB", each, 1.0),
+        Row::shown("the first, with the program's pages it reads", "MB", one.resident - bare.resident),
+        Row::limited("processor of an idle account", "‰", (one.cpu - bare.cpu).max(0.0), 1.0),
     ])
 }
 
-/// Memory in MB, and the part of a core in thousandths.
-async fn spent(stage: &Stage) -> Result<(f64, f64)> {
+/// What a gateway takes that does nothing.
+struct Spent {
+    /// Memory of its own, in MB: not the pages of the program's file, which the system takes back when it likes.
+    own: f64,
+    /// All of its memory, in MB.
+    resident: f64,
+    /// The part of a core, in thousandths.
+    cpu: f64,
+}
+
+async fn spent(stage: &Stage) -> Result<Spent> {
     let pid = stage.pid()?;
     let before = process::cpu_when_quiet(pid).await?;
     tokio::time::sleep(IDLE).await;
     let cpu = process::cpu_when_quiet(pid).await? - before;
-    Ok((process::memory(pid, "VmRSS:")?, cpu.as_secs_f64() / IDLE.as_secs_f64() * 1e3))
+    Ok(Spent {
+        own: process::memory(pid, "RssAnon:")?,
+        resident: process::memory(pid, "VmRSS:")?,
+        cpu: cpu.as_secs_f64() / IDLE.as_secs_f64() * 1e3,
+    })
 }
 
 /// System calls and synced writes of a message and its answer.

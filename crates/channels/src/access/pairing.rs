@@ -65,7 +65,7 @@ pub enum Requested {
 pub struct PairingStore {
     requests: PathBuf,
     allowed: PathBuf,
-    /// Where an account's list is not there: what OpenClaw, which has one for all accounts, let in.
+    /// The list of `default`. OpenClaw has this one for all accounts, so that who is in it is let in by each of them.
     shared: Option<PathBuf>,
 }
 
@@ -102,16 +102,22 @@ impl PairingStore {
         Self { requests: credentials.join(format!("{name}-pairing.json")), allowed, shared }
     }
 
-    /// Who was let in, as written.
+    /// Who was let in, as written: those of the account, and those of the list for all accounts.
     ///
     /// # Errors
     /// When a file is there and can't be read: then nobody of it is let in.
     pub fn allowed(&self) -> io::Result<Vec<String>> {
-        if let Some(own) = read::<Allowed>(&self.allowed)? {
-            return Ok(own.allow_from);
+        let mut all = Vec::new();
+        for file in self.lists() {
+            let list = read::<Allowed>(file)?.unwrap_or_default().allow_from;
+            all.extend(list.into_iter().filter(|entry| !all.contains(entry)).collect::<Vec<_>>());
         }
-        let shared = self.shared.as_deref().map(read::<Allowed>).transpose()?.flatten();
-        Ok(shared.unwrap_or_default().allow_from)
+        Ok(all)
+    }
+
+    /// The lists that count for the account, its own first.
+    fn lists(&self) -> impl Iterator<Item = &Path> {
+        [Some(self.allowed.as_path()), self.shared.as_deref()].into_iter().flatten()
     }
 
     /// Notes that somebody asks to be let in.
@@ -187,7 +193,10 @@ impl PairingStore {
     /// As [`Self::approve`].
     pub fn allow(&self, channel: &dyn Channel, id: &str) -> io::Result<bool> {
         let Some(entry) = channel.allow_entry(id).filter(|entry| entry != "*") else { return Ok(false) };
-        self.edit(|list| {
+        if self.allowed()?.contains(&entry) {
+            return Ok(false);
+        }
+        edit(&self.allowed, |list| {
             let is_new = !list.contains(&entry);
             if is_new {
                 list.push(entry);
@@ -196,32 +205,33 @@ impl PairingStore {
         })
     }
 
-    /// Lets somebody in no more. `false`: they were not.
+    /// Lets somebody in no more, by whichever list it was: also by the one for all accounts. `false`: they were not.
     ///
     /// # Errors
     /// As [`Self::approve`].
     pub fn forget(&self, channel: &dyn Channel, id: &str) -> io::Result<bool> {
         let Some(entry) = channel.allow_entry(id) else { return Ok(false) };
-        self.edit(|list| {
-            let before = list.len();
-            list.retain(|known| channel.allow_entry(known).as_ref() != Some(&entry));
-            list.len() < before
-        })
+        let mut was_in = false;
+        for file in self.lists() {
+            was_in |= edit(file, |list| {
+                let before = list.len();
+                list.retain(|known| channel.allow_entry(known).as_ref() != Some(&entry));
+                list.len() < before
+            })?;
+        }
+        Ok(was_in)
     }
+}
 
-    /// Changes the list of an account, which begins as the one of all.
-    fn edit(&self, change: impl FnOnce(&mut Vec<String>) -> bool) -> io::Result<bool> {
-        let _lock = Lock::acquire(&self.allowed)?;
-        let mut file = read::<Allowed>(&self.allowed)?.unwrap_or_default();
-        if file.version == 0 {
-            file.allow_from = self.allowed()?;
-        }
-        let is_changed = change(&mut file.allow_from);
-        if is_changed {
-            write(&self.allowed, &Allowed { version: 1, ..file })?;
-        }
-        Ok(is_changed)
+/// Changes a list. Whether it was changed.
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<String>) -> bool) -> io::Result<bool> {
+    let _lock = Lock::acquire(path)?;
+    let mut file = read::<Allowed>(path)?.unwrap_or_default();
+    let is_changed = change(&mut file.allow_from);
+    if is_changed {
+        write(path, &Allowed { version: 1, ..file })?;
     }
+    Ok(is_changed)
 }
 
 /// A lock as OpenClaw makes it: a directory beside the file.
@@ -388,27 +398,43 @@ mod tests {
     #[test]
     fn files_are_those_of_openclaw_and_accounts_have_their_own() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("telegram-allowFrom.json"), r#"{"version":1,"allowFrom":["7"],"x":1}"#)
-            .unwrap();
+        let shared = dir.path().join("telegram-allowFrom.json");
+        let kept = |file: &str| -> Value {
+            serde_json::from_slice(&fs::read(dir.path().join(file)).unwrap()).unwrap()
+        };
+        fs::write(&shared, r#"{"version":1,"allowFrom":["7"],"x":1}"#).unwrap();
         let (main, work) = (
             PairingStore::new(dir.path(), "telegram", "default"),
             PairingStore::new(dir.path(), "telegram", "work"),
         );
-        assert_eq!(
-            (main.allowed().unwrap(), work.allowed().unwrap()),
-            (vec!["7".to_owned()], vec!["7".to_owned()])
-        );
+        assert_eq!((main.allowed().unwrap(), work.allowed().unwrap()), (names(&["7"]), names(&["7"])));
         assert!(work.allow(&Telegram, "telegram:8").unwrap() && !work.allow(&Telegram, "*").unwrap());
-        assert_eq!(
-            (main.allowed().unwrap(), work.allowed().unwrap()),
-            (vec!["7".to_owned()], vec!["7".to_owned(), "8".to_owned()])
-        );
+        assert!(!work.allow(&Telegram, "7").unwrap(), "they are in by the list for all");
+        assert_eq!((main.allowed().unwrap(), work.allowed().unwrap()), (names(&["7"]), names(&["8", "7"])));
+        assert_eq!(kept("telegram-work-allowFrom.json"), json!({"version": 1, "allowFrom": ["8"]}));
         main.allow(&Telegram, "9").unwrap();
-        let kept: Value =
-            serde_json::from_slice(&fs::read(dir.path().join("telegram-allowFrom.json")).unwrap()).unwrap();
-        assert_eq!(kept, json!({"version": 1, "allowFrom": ["7", "9"], "x": 1}));
-        fs::write(dir.path().join("telegram-allowFrom.json"), "{oops").unwrap();
-        assert!(main.allowed().is_err(), "a torn file lets nobody in");
+        assert_eq!(kept("telegram-allowFrom.json"), json!({"version": 1, "allowFrom": ["7", "9"], "x": 1}));
+        fs::write(&shared, "{oops").unwrap();
+        assert!(main.allowed().is_err() && work.allowed().is_err(), "a torn file lets nobody in");
+    }
+
+    /// OpenClaw knows one list for all accounts of a platform: what it changes there counts for those with a list of their own too.
+    #[test]
+    fn an_account_with_guests_of_its_own_follows_the_list_of_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = dir.path().join("telegram-allowFrom.json");
+        let work = PairingStore::new(dir.path(), "telegram", "work");
+        work.allow(&Telegram, "8").unwrap();
+        fs::write(&shared, r#"{"version":1,"allowFrom":["7","telegram:77"]}"#).unwrap();
+        assert_eq!(work.allowed().unwrap(), names(&["8", "7", "telegram:77"]), "let in there");
+        fs::write(&shared, r#"{"version":1,"allowFrom":["telegram:77"]}"#).unwrap();
+        assert_eq!(work.allowed().unwrap(), names(&["8", "telegram:77"]), "put out there");
+        assert!(work.forget(&Telegram, "77").unwrap() && !work.forget(&Telegram, "77").unwrap());
+        assert_eq!(work.allowed().unwrap(), names(&["8"]), "who is put out is in by no list");
+    }
+
+    fn names(ids: &[&str]) -> Vec<String> {
+        ids.iter().map(ToString::to_string).collect()
     }
 
     #[test]

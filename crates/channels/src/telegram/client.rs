@@ -27,7 +27,7 @@ const UPLOAD_SPEED: u64 = 100_000;
 /// Connections that lie idle longer may be gone on the other side: a request on one would have an unknown fate.
 const IDLE: Duration = Duration::from_secs(20);
 /// Longest answer that is read: a hundred updates of an ordinary size, many times over.
-const MAX_ANSWER: usize = 16 * 1024 * 1024;
+pub(super) const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Bytes of an answer that can't be read in which the number of its first update is looked for.
 const HEAD: usize = 200;
 

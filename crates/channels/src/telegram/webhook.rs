@@ -1,11 +1,14 @@
 //! Telegram pushes: a listener of our own (spec `channels.md` §7.2). What is pushed is answered when the inbox has it.
 
 use std::convert::Infallible;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,7 +18,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::account::Bot;
 use super::entities::Me;
@@ -32,9 +35,9 @@ const PATH: &str = "/telegram-webhook";
 const HEALTH: &str = "/healthz";
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// Connections at a time; Telegram opens forty at most.
-const CONNECTIONS: usize = 64;
-/// Longest update.
-const MAX_BODY: usize = 4 * 1024 * 1024;
+pub(super) const CONNECTIONS: usize = 64;
+/// Longest update; an answer to a poll may be as long.
+const MAX_BODY: usize = super::client::MAX_ANSWER;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often Telegram is asked how its pushes go.
@@ -151,14 +154,18 @@ async fn look(bot: &Bot, url: &str) -> Result<State, super::failure::ApiError> {
 
 async fn accept(listener: &TcpListener, hook: &Arc<Hook>) {
     let mut connections = JoinSet::new();
+    let mut strangers = Strangers::default();
     loop {
         while connections.try_join_next().is_some() {}
         if connections.len() >= CONNECTIONS {
+            strangers.close_oldest();
             connections.join_next().await;
         }
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(serve(stream, Arc::clone(hook)));
+                let is_telegram = Arc::new(AtomicBool::new(false));
+                let connection = serve(stream, Arc::clone(hook), Arc::clone(&is_telegram));
+                strangers.add(connections.spawn(connection), is_telegram);
             }
             Err(error) => {
                 tracing::warn!(%error, "the webhook's listener can't accept");
@@ -168,10 +175,32 @@ async fn accept(listener: &TcpListener, hook: &Arc<Hook>) {
     }
 }
 
-async fn serve(stream: TcpStream, hook: Arc<Hook>) {
+/// Connections that have not shown Telegram's secret, the oldest first. They make room for others, so that nobody can hold all places
+/// with requests that never end.
+#[derive(Default)]
+struct Strangers(VecDeque<(AbortHandle, Arc<AtomicBool>)>);
+
+impl Strangers {
+    fn add(&mut self, connection: AbortHandle, is_telegram: Arc<AtomicBool>) {
+        self.0.retain(|(connection, is_telegram)| {
+            !connection.is_finished() && !is_telegram.load(Ordering::Relaxed)
+        });
+        self.0.push_back((connection, is_telegram));
+    }
+
+    fn close_oldest(&mut self) {
+        while let Some((connection, is_telegram)) = self.0.pop_front() {
+            if !connection.is_finished() && !is_telegram.load(Ordering::Relaxed) {
+                return connection.abort();
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, hook: Arc<Hook>, is_telegram: Arc<AtomicBool>) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let hook = Arc::clone(&hook);
-        async move { Ok::<_, Infallible>(respond(&hook, request.map(Body::new)).await) }
+        let (hook, is_telegram) = (Arc::clone(&hook), Arc::clone(&is_telegram));
+        async move { Ok::<_, Infallible>(respond(&hook, request.map(Body::new), &is_telegram).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -182,7 +211,7 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>) {
     }
 }
 
-async fn respond(hook: &Hook, request: Request<Body>) -> Response<Body> {
+async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) -> Response<Body> {
     let path = request.uri().path();
     if request.method() == Method::GET && path == HEALTH {
         return answer(StatusCode::OK, "ok");
@@ -194,10 +223,23 @@ async fn respond(hook: &Hook, request: Request<Body>) -> Response<Body> {
     if !bool::from(given.ct_eq(hook.secret.expose_secret().as_bytes())) {
         return answer(StatusCode::UNAUTHORIZED, "");
     }
-    let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(request.into_body(), MAX_BODY)).await;
-    let Ok(Ok(body)) = body else { return answer(StatusCode::PAYLOAD_TOO_LARGE, "") };
-    let Ok(value) = serde_json::from_slice::<Value>(&body) else {
-        return answer(StatusCode::BAD_REQUEST, "");
+    is_telegram.store(true, Ordering::Relaxed);
+    let body = Limited::new(request.into_body(), MAX_BODY).collect();
+    let value = match tokio::time::timeout(BODY_TIMEOUT, body).await {
+        Ok(Ok(body)) => serde_json::from_slice::<Value>(&body.to_bytes()).map_err(|error| error.to_string()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(format!("longer than {MAX_BODY} bytes")),
+        // Telegram brings it again.
+        Ok(Err(_)) | Err(_) => return answer(StatusCode::REQUEST_TIMEOUT, ""),
+    };
+    let value = match value {
+        Ok(value) => value,
+        Err(why) => {
+            // Refused, it would be brought again for a day, and what comes behind it would wait.
+            tracing::error!(account = hook.account, why, "an update of Telegram can't be read and is passed over");
+            let text = format!("an update of Telegram can't be read and was passed over: {why}");
+            hook.io.status.update(|status| status.last_error = Some(text));
+            return answer(StatusCode::OK, "");
+        }
     };
     let update = update::read(&value, &hook.account, &hook.me, now_ms());
     match give(&hook.io, update.events).await {

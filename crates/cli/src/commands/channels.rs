@@ -63,18 +63,23 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
 
 /// The platform of a name.
 pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failure> {
-    let Some(info) = registry::by_name(name) else {
-        return Err(Failure::new(
-            "unknown-channel",
-            format!("Error: Unknown channel: {}", output::one_line(name)),
-        ));
-    };
-    let platforms = Platforms::default();
-    platforms.channel(info.id).cloned().ok_or_else(|| {
-        let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
+    let info = registry::by_name(name).ok_or_else(|| unknown(name))?;
+    Platforms::default().channel(info.id).cloned().ok_or_else(|| {
         Failure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
-            .hint(format!("This version has: {}, and webchat.", known.join(", ")))
+            .hint(those_there_are())
     })
+}
+
+/// There is no platform of that name.
+fn unknown(name: &str) -> Failure {
+    Failure::new("unknown-channel", format!("Error: Unknown channel: {}", output::one_line(name)))
+        .hint(those_there_are())
+}
+
+fn those_there_are() -> String {
+    let platforms = Platforms::default();
+    let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
+    format!("This version has: {}, and webchat.", known.join(", "))
 }
 
 pub(super) fn call<C: Call>(
@@ -294,7 +299,8 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
     output::line("Gateway not reachable; showing config-only status.");
     output::line(&format!("Config: {}", context.paths().config_path().display()));
-    let mode = config.document().pointer("/gateway/mode").and_then(Value::as_str).unwrap_or("local");
+    let mode = config.document().pointer("/gateway/mode").and_then(Value::as_str);
+    let mode = mode.unwrap_or("not set (openclaw setup sets it)");
     output::line(&format!("Mode: {mode}"));
     output::line("");
     for channel in Platforms::default().channels() {

@@ -130,8 +130,9 @@ fn notify(context: &Context, channel: &str, account: &str, request: &PairingRequ
         "idempotencyKey": format!("pairing:{channel}:{}:{}", request.id, request.code),
     });
     let told: Result<Value, Failure> = call::<Send>(context, target, &params);
-    if let Err(failure) = told {
-        output::error_line(&format!("They were not told: {}", failure.message));
+    match told {
+        Ok(_) => output::line("They were told."),
+        Err(failure) => output::error_line(&format!("They were not told: {}", failure.message)),
     }
 }
 

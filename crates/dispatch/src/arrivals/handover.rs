@@ -52,7 +52,7 @@ pub(super) async fn send(
     session_key: Option<SessionKey>,
     part: Part,
 ) {
-    let delivery = Delivery { id, address, session_key, part, expires_at: None };
+    let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
     if let Err(error) = dispatch.outbox().accept(delivery).await {
         tracing::error!(%error, "an answer of the gateway was not taken");
     }

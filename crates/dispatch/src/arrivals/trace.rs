@@ -100,7 +100,11 @@ impl Dispatch {
         let journal = &self.shared().journal;
         let known = journal.message(run_id).await?;
         let own = journal.arrival_records(Some(run_id.as_str()), MOST).await?;
-        let deliveries = journal.deliveries_of(run_id).await?;
+        let mut deliveries = journal.deliveries_of(run_id).await?;
+        if let Some(by) = message.as_ref().and_then(|message| message.taken_by.as_ref()) {
+            // The answer of that run is its answer.
+            deliveries.extend(journal.deliveries_of(by).await?);
+        }
         let took = journal.message_records(AskedRecords::TakenBy(run_id.clone()), MOST).await?;
         let work = match &message {
             Some(message) if message.taken_by.is_none() => self.work(message).await,

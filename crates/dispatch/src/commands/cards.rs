@@ -67,7 +67,11 @@ pub(crate) fn status(status: &Status<'_>) -> String {
     if status.was_reset {
         text.push_str("\n(previous selection reset to default)");
     }
-    for card in status.providers {
+    // Others than those in use are only named: there are hundreds of models that nobody here can use.
+    let in_use = [&status.current.provider, &status.choices.default_model().provider];
+    let (shown, idle): (Vec<_>, Vec<_>) =
+        status.providers.iter().partition(|card| card.auth.is_some() || in_use.contains(&&card.provider));
+    for card in shown {
         let endpoint = card.endpoint.as_deref().unwrap_or("default");
         let api = card.api.as_deref().map(|api| format!(" api: {api}")).unwrap_or_default();
         let auth = card.auth.as_ref().map_or_else(|| "missing".to_owned(), auth_of);
@@ -78,6 +82,10 @@ pub(crate) fn status(status: &Status<'_>) -> String {
                 if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
             let _ = write!(text, "\n  • {model}{aliases}");
         }
+    }
+    if !idle.is_empty() {
+        let names: Vec<&str> = idle.iter().map(|card| card.provider.as_str()).collect();
+        let _ = write!(text, "\n\nWithout a credential: {}", names.join(", "));
     }
     text
 }

@@ -73,8 +73,10 @@ fn show(loaded: &Loaded, place: Option<Place>) -> String {
     let Some(Place { text, segments }) = place else {
         return format!("⚙️ Config (raw):\n{}", block(&redacted(&[], document)));
     };
-    let value = value_path::get(document, &segments).unwrap_or(&Value::Null);
-    format!("⚙️ Config {text}:\n{}", block(&redacted(&segments, value)))
+    match value_path::get(document, &segments) {
+        Some(value) => format!("⚙️ Config {text}:\n{}", block(&redacted(&segments, value))),
+        None => format!("⚙️ No config value found for {text}."),
+    }
 }
 
 pub(super) fn redacted(path: &[String], value: &Value) -> Value {
@@ -86,6 +88,9 @@ pub(super) fn redacted(path: &[String], value: &Value) -> Value {
 pub(super) fn refused(verb: &str, error: &WriteError) -> String {
     match error {
         WriteError::Invalid { issues } => match issues.first() {
+            Some(issue) if issue.path.is_empty() => {
+                format!("⚠️ Config invalid after {verb} ({}).", issue.message)
+            }
             Some(issue) => format!("⚠️ Config invalid after {verb} ({}: {}).", issue.path, issue.message),
             None => format!("⚠️ Config invalid after {verb}."),
         },
@@ -109,7 +114,7 @@ mod tests {
             ("set messages.queue.cap=1", "⚙️ Config updated: messages.queue.cap=1"),
             ("unset messages.queue.cap", "⚙️ Config updated: messages.queue.cap removed."),
             ("unset messages.queue.cap", "⚙️ No config value found for messages.queue.cap."),
-            ("get no.such", "⚙️ Config no.such:\n```json\nnull\n```"),
+            ("get no.such", "⚙️ No config value found for no.such."),
         ];
         for (text, expect) in rows {
             assert_eq!(say(text), expect, "{text}");

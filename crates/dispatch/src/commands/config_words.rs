@@ -40,7 +40,7 @@ pub(super) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
         }
         "reset" if command == "debug" => Ok(Wish::Reset),
         _ if command == "debug" => Err("⚠️ Usage: /debug show|set|unset|reset".to_owned()),
-        _ => Err("⚠️ Usage: /config show|set|unset".to_owned()),
+        _ => Err("⚠️ Usage: /config show|get|set|unset".to_owned()),
     }
 }
 

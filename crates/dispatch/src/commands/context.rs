@@ -211,7 +211,7 @@ fn largest<'a>(
 
 fn totals(tokens: &Tokens) -> String {
     let total = tokens.total_tokens.map_or("unknown".to_owned(), |total| format!("{} total", count(&total)));
-    let window = tokens.context_tokens.map_or("?".to_owned(), |window| count(&window));
+    let window = tokens.context_tokens.map_or("?".to_owned(), |window| window.to_string());
     format!("Session tokens (cached): {total} / ctx={window}")
 }
 
@@ -287,7 +287,7 @@ mod tests {
              Skills list (system prompt text): 2,145 chars (~537 tok) (2 skills)\nSkills: a, b\n\
              Tool list (system prompt text): 2,300 chars (~575 tok)\n\
              Tool schemas (JSON): 14,674 chars (~3,669 tok) (counts toward context; not shown as text)\n\
-             Tools: read, edit, write\n\nSession tokens (cached): 118 total / ctx=200,000\n\n{SHORTCUT}"
+             Tools: read, edit, write\n\nSession tokens (cached): 118 total / ctx=200000\n\n{SHORTCUT}"
         );
         assert_eq!(text(&told(), &tokens(Some(118), Some(200_000)), Breakdown::Short), expect);
     }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::request::Request;
 
 /// SHA-256 over kind, session and content.
-pub(crate) type Digest = [u8; 32];
+pub type Digest = [u8; 32];
 
 /// What a client says that it would say the same way when it asks again. Left out is what may differ by then: time limits, the
 /// client's own name, and what is looked up in the session's row.

@@ -444,6 +444,7 @@ fn note(id: &str) -> NewDelivery {
             session_key: Some(SessionKey::main(&AgentId::default(), "main")),
             part: Part::text(format!("text of {id}")),
             expires_at: Some(9_000),
+            asked: Some([7; 32]),
         },
         accepted_at: 1_000,
     }
@@ -501,6 +502,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         may_repeat: false,
         next_at: Some(1_000),
         ended_at: None,
+        asked: Some([7; 32]),
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");

@@ -479,6 +479,7 @@ impl StoredItem {
             may_repeat: self.may_repeat,
             next_at: self.state.is_open().then_some(self.next_at),
             ended_at: self.ended_at,
+            asked: self.delivery.asked,
         }
     }
 }

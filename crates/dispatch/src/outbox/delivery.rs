@@ -4,6 +4,7 @@ use openclaw_channels::{Address, Outgoing, Part, Receipt};
 use openclaw_protocol::SessionKey;
 
 use super::states::DeliveryState;
+use crate::inbox::Digest;
 
 /// One message for a chat platform: what one request sends.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Delivery {
     pub part: Part,
     /// Unix milliseconds after which it is not worth sending any more.
     pub expires_at: Option<i64>,
+    /// SHA-256 of what its client asked for, where its id comes from a client: the same id with another is a mistake.
+    pub asked: Option<Digest>,
 }
 
 impl Delivery {
@@ -51,4 +54,6 @@ pub struct DeliveryStatus {
     pub next_at: Option<i64>,
     /// Unix milliseconds at which it was sent or given up.
     pub ended_at: Option<i64>,
+    /// As [`Delivery::asked`].
+    pub asked: Option<Digest>,
 }

@@ -87,6 +87,7 @@ fn note(id: &str, target: &str) -> Delivery {
         session_key: Some(SessionKey::main(&AgentId::default(), "main")),
         part: Part::text(format!("text of {id}")),
         expires_at: None,
+        asked: None,
     }
 }
 

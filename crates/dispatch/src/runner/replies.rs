@@ -174,7 +174,7 @@ impl<'a> Reply<'a> {
     /// A part on its way to where the message was said.
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
-        let delivery = Delivery { id, address, session_key, part, expires_at: None };
+        let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
         NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
     }
 }

@@ -29,7 +29,7 @@ impl Runner {
         Ok(matches!(known, Some(Known::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })))
     }
 
-    /// The message is said in a turn of its own: a run was about to take it, and a crash came before it was written.
+    /// The message begins a run of its own: whichever run was about to take it, or had taken it, a crash came before its answer.
     pub(super) async fn own<P>(&self, row: &Row<P>) {
         let run_id = row.run_id.clone();
         let own = Update::Taken { runs: vec![run_id.clone()], by: run_id };

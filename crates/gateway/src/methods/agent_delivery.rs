@@ -30,7 +30,9 @@ pub(super) enum Plan {
     Impossible(String),
 }
 
-/// Plans. What is named and wrong is refused; what is only missing from the session's route keeps nobody from an answer.
+/// Plans. What is named and wrong is refused; what is only missing from the session's route keeps nobody from an answer. Nor does a
+/// channel that is not used here: OpenClaw's command names WhatsApp where its user names nothing, and makes the run by itself, past this
+/// gateway, when it is refused.
 pub(super) fn plan(
     ctx: &RequestContext,
     params: &AgentParams,
@@ -57,11 +59,12 @@ pub(super) fn plan(
         [only] => Some(*only),
         _ => None,
     };
+    let is_used = named.is_none_or(|info| configured.contains(&info.id));
     let last = entry.and_then(of_entry);
     let routed = route(last.as_ref(), RouteWish { channel: asked, to, fallback, allow_mismatched_to: false });
     match address(ctx, params, routed) {
         Ok(address) => Ok(Plan::Sent(address)),
-        Err(why) if named.is_some() || to.is_some() => Err(why.into()),
+        Err(why) if to.is_some() || (named.is_some() && is_used) => Err(why.into()),
         Err(why) => Ok(Plan::Impossible(format!(
             "The reply was not delivered: {}. It is kept in the session; leave out --deliver if that is enough.",
             why.message

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use openclaw_channels::{Account, Address, Answer, Button, Channel, Content, Part, Target, registry};
 use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
-use openclaw_dispatch::{MessageError, MessageRequest, Mirrored};
+use openclaw_dispatch::{Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
 };
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::key::normalize_account_id;
+use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::request::{Failure, RequestContext};
 
@@ -31,6 +33,7 @@ struct Place {
 }
 
 pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<SendResult, Failure> {
+    let digest = digest(&SendParams { idempotency_key: String::new(), ..params.clone() })?;
     let place =
         place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
     let mut address = place.address;
@@ -58,6 +61,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         parts.iter_mut().for_each(Part::play_as_gif);
     }
     let session_key = params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?;
+    let key = Key { digest, name: params.idempotency_key };
     let mirrored = Mirrored {
         session_key: session_key.clone(),
         address: address.clone(),
@@ -65,7 +69,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         text: answer.text,
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
-    let (sent, is_new) = hand_over(&ctx, parts, address, session_key, &params.idempotency_key).await?;
+    let (sent, is_new) = hand_over(&ctx, parts, address, session_key, &key).await?;
     if is_new {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
@@ -102,6 +106,8 @@ fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
 }
 
 pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<SendResult, Failure> {
+    let digest = digest(&PollParams { idempotency_key: String::new(), ..params.clone() })?;
+    let key = Key { digest, name: params.idempotency_key };
     let place =
         place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "poll channel")
             .await?;
@@ -120,7 +126,7 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
         hours: params.duration_hours,
     };
     let part = Part { content, ..Part::text("") };
-    let (sent, _) = hand_over(&ctx, vec![part], place.address, None, &params.idempotency_key).await?;
+    let (sent, _) = hand_over(&ctx, vec![part], place.address, None, &key).await?;
     Ok(sent)
 }
 
@@ -186,28 +192,49 @@ fn canonical(ctx: &RequestContext, key: &str) -> Result<SessionKey, Failure> {
     Ok(settings.sessions.key_rules().canonical(key)?)
 }
 
-/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first; whether it is none.
+/// A client's key, and what it asked for with it.
+struct Key {
+    name: String,
+    digest: Digest,
+}
+
+/// Of everything that was asked for but the key.
+fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
+    let json = serde_json::to_vec(params).map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
+    Ok(Sha256::digest(json).into())
+}
+
+/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first; whether it is none. A key that
+/// was used for something else is refused.
 async fn hand_over(
     ctx: &RequestContext,
     parts: Vec<Part>,
     address: Address,
     session_key: Option<SessionKey>,
-    key: &str,
+    key: &Key,
 ) -> Result<(SendResult, bool), Failure> {
     let dispatch = &ctx.gateway.dispatch;
     let (mut last, mut is_new) = (None, false);
     for (at, part) in parts.into_iter().enumerate() {
-        let id = format!("send:{key}:{}", at + 1);
+        let id = format!("send:{}:{}", key.name, at + 1);
         let delivery = Delivery {
             id: id.clone(),
             address: address.clone(),
             session_key: session_key.clone(),
             part,
             expires_at: None,
+            asked: Some(key.digest),
         };
         let taken = dispatch.deliver(delivery).await;
         match taken.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))? {
             Enqueued::New => (last, is_new) = (Some(id), true),
+            Enqueued::Known(first) if first.asked.is_some_and(|asked| asked != key.digest) => {
+                let text = format!(
+                    "idempotencyKey \"{}\" was used for something else; send this with a key of its own",
+                    key.name
+                );
+                return Err(ErrorShape::invalid(text).into());
+            }
             Enqueued::Known(_) => last = Some(id),
             Enqueued::Withheld => {}
         }
@@ -217,7 +244,7 @@ async fn hand_over(
     };
     let status = dispatch.outbox().outcome(&id, PATIENCE).await;
     let status = status.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
-    Ok((sent(status, address, key)?, is_new))
+    Ok((sent(status, address, &key.name)?, is_new))
 }
 
 fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<SendResult, Failure> {

@@ -16,9 +16,7 @@ pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> 
     let most = positive::<u64>(lines, "--lines must be a positive integer")?;
     let wanted = match channel.trim() {
         "all" => None,
-        name => Some(registry::by_name(name).map(|info| info.id).ok_or_else(|| {
-            Failure::new("unknown-channel", format!("Error: Unknown channel: {}", output::one_line(name)))
-        })?),
+        name => Some(registry::by_name(name).map(|info| info.id).ok_or_else(|| super::unknown(name))?),
     };
     let path = log_file(context);
     let size = std::fs::metadata(&path).map(|file| file.len()).unwrap_or_default();

@@ -69,7 +69,7 @@ pub(super) fn accept_all(db: &Connection, replies: &[NewDelivery]) -> Result<boo
 
 /// Nothing for an id that is known.
 fn insert(db: &Connection, new: &NewDelivery) -> Result<bool, JournalError> {
-    let Delivery { id, address, session_key, part, expires_at } = &new.delivery;
+    let Delivery { id, address, session_key, part, expires_at, asked } = &new.delivery;
     let item = NewItem {
         key: id,
         kind: KIND,
@@ -83,6 +83,7 @@ fn insert(db: &Connection, new: &NewDelivery) -> Result<bool, JournalError> {
             ("session_key", &session_key.as_ref().map(SessionKey::as_str)),
             ("expires_at", expires_at),
             ("next_at", &new.accepted_at),
+            ("asked", asked),
         ],
     };
     queue::insert::<DeliveryState>(db, &item)
@@ -170,7 +171,7 @@ fn prune_state(
 }
 
 const STATUS: &str =
-    "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at";
+    "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at, asked";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
@@ -253,6 +254,7 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
         may_repeat: row.get(7)?,
         next_at: Some(row.get(8)?).filter(|_| state.is_open()),
         ended_at: row.get(9)?,
+        asked: row.get(10)?,
     })
 }
 
@@ -284,17 +286,17 @@ pub(super) fn open(db: &Connection, after: i64) -> Result<Vec<OpenDelivery>, Jou
 /// What is stored under a number. `None`: it is gone.
 pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelivery>, JournalError> {
     let mut statement = db.prepare_cached(
-        "SELECT id, channel, account, target, thread, session_key, expires_at, payload, state, attempts, accepted_at
+        "SELECT id, channel, account, target, thread, session_key, expires_at, payload, state, attempts, accepted_at, asked
          FROM outbox WHERE seq = ?1",
     )?;
     let found = statement.query_row(params![number], |row| {
         let address =
             Address { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)?, thread: row.get(4)? };
         let id: String = row.get(0)?;
-        let (session_key, expires_at) = (session_of(row)?, row.get(6)?);
+        let (session_key, expires_at, asked) = (session_of(row)?, row.get(6)?, row.get(11)?);
         let part = row.get::<_, Option<String>>(7)?.unwrap_or_default();
         let delivery = match serde_json::from_str::<Part>(&part) {
-            Ok(part) => Ok(Delivery { id, address, session_key, part, expires_at }),
+            Ok(part) => Ok(Delivery { id, address, session_key, part, expires_at, asked }),
             Err(error) => Err(Unreadable { id, why: error.to_string() }),
         };
         let state = state(&row.get::<_, String>(8)?);

@@ -114,6 +114,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
 ",
     QUEUED_TOGETHER,
     TRACED,
+    ASKED,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -130,6 +131,11 @@ ALTER TABLE inbox ADD COLUMN taken_by TEXT;
 ALTER TABLE arrivals ADD COLUMN session_key TEXT;
 ALTER TABLE arrivals ADD COLUMN matched_by TEXT;
 ALTER TABLE arrivals ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
+";
+
+/// What a client asked for under a key that it may use again.
+const ASKED: &str = "
+ALTER TABLE outbox ADD COLUMN asked BLOB;
 ";
 
 /// The tables, by the order in which they came.
