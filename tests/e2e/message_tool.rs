@@ -414,6 +414,10 @@ async fn an_answer_to_a_program_is_delivered_where_it_is_wanted() {
     ask(&["--deliver", "--reply-channel", "slack", "--reply-to", "C1"])
         .await
         .failed(&["cannot deliver to slack"]);
+    // OpenClaw's own command names WhatsApp where its user names nothing. Refused, it would make the run by itself.
+    let unused = ask(&["--deliver", "--channel", "whatsapp"]).await;
+    unused.failed(&["was not delivered", "cannot deliver to whatsapp"]);
+    assert_eq!(unused.out, "the answer\n");
     let webchat = ask(&["--deliver", "--channel", "webchat", "--json"]).await;
     let told: Value = serde_json::from_str(&webchat.out).unwrap();
     assert_eq!((webchat.code, &told["status"]), (Some(1), &json!("ok")));
@@ -489,6 +493,18 @@ async fn what_is_sent_by_hand_is_known_to_the_session_that_answers_there() {
         let sent = client.request("send", send.clone()).await.unwrap();
         assert_eq!((&sent["messageId"], &sent["chatId"]), (&json!("502"), &json!("5")));
     }
+    let mut other_chat = send.clone();
+    other_chat["to"] = json!("6");
+    let mut other_words = send.clone();
+    other_words["message"] = json!("Dinner is at nine.");
+    let poll = json!({"to": "5", "question": "Lunch?", "options": ["a", "b"], "channel": "telegram", "idempotencyKey": "k1"});
+    for (method, params) in [("send", other_chat), ("send", other_words), ("poll", poll)] {
+        let refused = client.call(method, params).await.unwrap();
+        assert_eq!((refused.ok, &refused.error["code"]), (false, &json!("INVALID_REQUEST")), "{method}");
+        let text = refused.error["message"].as_str().unwrap();
+        assert!(text.contains("idempotencyKey \"k1\" was used for something else"), "{text}");
+    }
+    assert_eq!(server.made().len(), 2, "nothing else was sent");
     server.push(private_message(5, "when?"));
     model.arrived(2).await;
     let messages = model.requests()[1].body["messages"].to_string();

@@ -124,10 +124,14 @@ async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
             && said.ends_with("] three\n[message_id: 3]"),
         "{said}"
     );
+    let mut deliveries = Vec::new();
     for id in [2, 3] {
         let event = traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
         assert_eq!(event["fate"], "run", "{event}");
+        deliveries.push(event["run"]["deliveries"].clone());
     }
+    assert_eq!(deliveries[0].as_array().map(Vec::len), Some(1), "{deliveries:?}");
+    assert_eq!(deliveries[0], deliveries[1], "one answer for both");
     assert_eq!(asked(&model), ["one", "two three"]);
 }
 
@@ -210,9 +214,18 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
         push(&server, &gateway, from(5, 2, "two")).await;
         gate.open();
         let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
-        assert_eq!(two["run"]["deliveries"], json!([]), "{mode}: the run's answer is its own");
         let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}");
         assert_ne!(one["run"]["deliveries"], json!([]), "{mode}");
+        let ids = |event: &Value| {
+            event["run"]["deliveries"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["id"].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&two), ids(&one), "{mode}: the run's answer is its own");
         server
             .has_made("the answer", |made| {
                 made.iter().any(|made| made["text"].as_str().unwrap().contains("re two"))
@@ -256,8 +269,8 @@ async fn a_crash_with_a_steered_message_in_the_run_says_the_answer_once() {
     let calls: fn() -> Reply = || Reply::tool("call-1", "read", &json!({"path": "no-such-file"}));
     for mode in ["steer", "steer-backlog"] {
         let (server, _model, gateway) = dies_with_a_steered_message(mode, calls).await;
-        let two = traced(&gateway, 2, |_| true).await;
-        assert_eq!(two["run"]["deliveries"], json!([]), "{mode}: {two:#}");
+        let (one, two) = (traced(&gateway, 1, |_| true).await, traced(&gateway, 2, |_| true).await);
+        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}: {two:#}");
         assert_eq!(texts(&server), ["re two"], "{mode}: both are answered in one");
     }
 }
@@ -265,8 +278,11 @@ async fn a_crash_with_a_steered_message_in_the_run_says_the_answer_once() {
 #[tokio::test]
 async fn a_crash_behind_the_first_answer_of_a_run_says_the_second_too() {
     for mode in ["steer", "steer-backlog"] {
-        let (server, _model, _gateway) = dies_with_a_steered_message(mode, || Reply::text("re one")).await;
+        let (server, _model, gateway) = dies_with_a_steered_message(mode, || Reply::text("re one")).await;
         assert_eq!(texts(&server), ["re one", "re two"], "{mode}");
+        let two = traced(&gateway, 2, |_| true).await;
+        assert_eq!(two["run"]["takenBy"], json!(null), "{mode}: it ran by itself: {two:#}");
+        assert_eq!(two["run"]["deliveries"].as_array().map(Vec::len), Some(1), "{mode}: {two:#}");
     }
 }
 

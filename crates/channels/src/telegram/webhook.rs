@@ -1,7 +1,7 @@
 //! Telegram pushes: a listener of our own (spec `channels.md` §7.2). What is pushed is answered when the inbox has it.
 
-use std::convert::Infallible;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -235,7 +235,11 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
         Ok(value) => value,
         Err(why) => {
             // Refused, it would be brought again for a day, and what comes behind it would wait.
-            tracing::error!(account = hook.account, why, "an update of Telegram can't be read and is passed over");
+            tracing::error!(
+                account = hook.account,
+                why,
+                "an update of Telegram can't be read and is passed over"
+            );
             let text = format!("an update of Telegram can't be read and was passed over: {why}");
             hook.io.status.update(|status| status.last_error = Some(text));
             return answer(StatusCode::OK, "");

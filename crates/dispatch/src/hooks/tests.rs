@@ -106,7 +106,8 @@ async fn what_goes_to_a_platform_can_be_changed_and_kept_back_and_is_told() {
         let address = Address { channel, account, target: "room".to_owned(), thread: None };
         let part = Part::text(words);
         let session_key = Some(key_of(KEY));
-        let delivery = Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
+        let delivery =
+            Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
         rig.dispatch.deliver(delivery).await.unwrap()
     };
     assert_eq!(deliver("d1", "plain").await, Enqueued::New);

@@ -200,7 +200,8 @@ impl Acting<'_> {
         session_key: Option<SessionKey>,
     ) -> Result<Enqueued, MessageError> {
         let address = place.address.clone();
-        let delivery = Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
+        let delivery =
+            Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
         self.runner.deliver(delivery).await.map_err(|error| match error {
             DeliverError::Session(error) => MessageError::Invalid(error.to_string()),
             DeliverError::Outbox(error) => MessageError::Failed(error.to_string()),

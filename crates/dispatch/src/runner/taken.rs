@@ -11,12 +11,19 @@ use crate::journal::{JournalError, Update};
 
 impl Runner {
     /// Whether the answer of a message is the one that another run has given: it was steered into that, which has ended well, and
-    /// a crash came before its own end was noted. Where that can't be known it is said once more rather than never.
+    /// a crash came before its own end was noted. Where that can't be known it is said once more rather than never. One whose answer is
+    /// not told is its own from now on.
     pub(super) async fn is_told_by_another<P>(&self, row: &Row<P>, context: &[Arc<Message>]) -> bool {
         // In the process that took it the message ends with that run.
-        row.recovered
-            && stands_in_anothers_turn(context, row.accepted_at)
-            && self.has_been_told(row).await.unwrap_or(false)
+        if !row.recovered {
+            return false;
+        }
+        let is_told = stands_in_anothers_turn(context, row.accepted_at)
+            && self.has_been_told(row).await.unwrap_or(false);
+        if !is_told {
+            self.own(row).await;
+        }
+        is_told
     }
 
     async fn has_been_told<P>(&self, row: &Row<P>) -> Result<bool, JournalError> {
@@ -29,7 +36,7 @@ impl Runner {
         Ok(matches!(known, Some(Known::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })))
     }
 
-    /// The message begins a run of its own: whichever run was about to take it, or had taken it, a crash came before its answer.
+    /// The message has a run of its own: a crash parted it from the one that was about to take it, or had taken it.
     pub(super) async fn own<P>(&self, row: &Row<P>) {
         let run_id = row.run_id.clone();
         let own = Update::Taken { runs: vec![run_id.clone()], by: run_id };

@@ -200,7 +200,8 @@ struct Key {
 
 /// Of everything that was asked for but the key.
 fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
-    let json = serde_json::to_vec(params).map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
+    let json =
+        serde_json::to_vec(params).map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
     Ok(Sha256::digest(json).into())
 }
 

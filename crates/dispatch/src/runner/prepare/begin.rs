@@ -89,13 +89,13 @@ impl Runner {
         let branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
         let mut branch = branch.noting(Arc::clone(&self.shared.journal), row.run_id.clone());
         if let Some(message) = known {
-            if row.recovered {
-                self.own(row).await;
-            }
             match branch.prompted(row, self.entries_since(row).await).await? {
                 Prompted::Yes => return Ok(Begun { branch, remembered, own_prompt }),
                 Prompted::Failed(why) => return Err(NotBegun::because(why)),
                 Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
+                    if row.recovered {
+                        self.own(row).await;
+                    }
                     branch.begin_turn().await?;
                     branch.say(message, &entry_id).await?;
                 }
