@@ -117,7 +117,7 @@ async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
     gate.open();
     seen(&server, &["re one", "re two three"]).await;
     let said = last_said(&model.requests()[1]);
-    let start = format!("{TITLE}[Telegram Ada Lovelace id:5 ");
+    let start = format!("{TITLE}[Telegram Ada Lovelace (@user5) id:5 ");
     assert!(said.starts_with(&start), "{said}");
     assert!(
         said.contains("] two\n[message_id: 2]\n\n---\nQueued #2\n[Telegram")

@@ -71,7 +71,10 @@ async fn a_private_message_is_answered_where_it_was_said() {
     assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(5), &json!("Hello <b>Ada</b>.")));
     model.arrived(1).await;
     let request = &model.requests()[0];
-    assert_eq!(last_said(request), "[Telegram Ada Lovelace id:5 Thu 2025-01-02T03:04Z] hi\n[message_id: 11]");
+    assert_eq!(
+        last_said(request),
+        "[Telegram Ada Lovelace (@user5) id:5 Thu 2025-01-02T03:04Z] hi\n[message_id: 11]"
+    );
     assert!(!server.calls("sendChatAction").is_empty(), "that somebody writes is shown");
     let mut client = gateway.client().await.unwrap();
     let sessions = client.request("sessions.list", json!({})).await.unwrap();

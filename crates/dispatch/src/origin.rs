@@ -7,6 +7,8 @@ use openclaw_sessions::entry::{ChatType, DeliveryContext, ThreadId};
 use openclaw_sessions::reset::authority::Authority;
 use serde::{Deserialize, Serialize};
 
+use crate::incoming::envelope::place_label;
+
 /// Where a message was said. Stored with it as JSON: fields may be added, none changes its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +119,7 @@ impl Origin {
     ) {
         let Self { address, conversation, sender, .. } = self;
         let (from, to) = (self.from(), format!("{}:{}", address.channel, address.target));
-        let is_direct = self.is_direct();
+        let (is_direct, label) = (self.is_direct(), place_label(address, conversation, sender));
         let facts = InboundFacts {
             originating_channel: Some(&address.channel),
             surface: Some(&address.channel),
@@ -128,7 +130,7 @@ impl Origin {
             originating_to: Some(&to),
             account_id: Some(&address.account),
             thread_id: self.thread(),
-            conversation_label: None,
+            conversation_label: Some(&label),
             thread_label: conversation.thread_title.as_deref(),
             sender_name: sender.name.as_deref().or(sender.username.as_deref()),
             group_channel: None,

@@ -115,6 +115,11 @@ impl Choices {
         &self.known
     }
 
+    /// Whether the owner listed what may be chosen. Otherwise it is all there is.
+    pub fn is_limited(&self) -> bool {
+        self.allowlist.models().is_some()
+    }
+
     /// What a person should know who chooses this model: that runs with it fail, and what to do.
     pub fn warning(&self, model: &ModelRef) -> Option<String> {
         let provider = &model.provider;

@@ -15,10 +15,13 @@ use crate::journal::JournalError;
 /// Events that are read at once at start.
 const PAGE: u32 = 500;
 
+/// Boxed: the channel makes room for 32 at once.
+type Letterbox = mpsc::UnboundedSender<Box<StoredArrival>>;
+
 /// The desks that exist: started on demand, gone when idle.
 pub(super) struct Desks {
     pub(super) dispatch: Dispatch,
-    desks: Mutex<HashMap<Address, mpsc::UnboundedSender<StoredArrival>>>,
+    desks: Mutex<HashMap<Address, Letterbox>>,
 }
 
 impl Desks {
@@ -58,6 +61,7 @@ impl Desks {
             // The next start takes it up.
             return;
         }
+        let arrival = Box::new(arrival);
         let mut desks = self.desks.lock();
         let unsent = match desks.get(&at) {
             Some(desk) => desk.send(arrival).err().map(|unsent| unsent.0),
@@ -73,7 +77,7 @@ impl Desks {
     }
 
     /// A desk with nothing left to do asks whether it may end.
-    pub(super) fn retire(&self, at: &Address, mailbox: &mpsc::UnboundedReceiver<StoredArrival>) -> bool {
+    pub(super) fn retire(&self, at: &Address, mailbox: &mpsc::UnboundedReceiver<Box<StoredArrival>>) -> bool {
         let mut desks = self.desks.lock();
         let is_idle = mailbox.is_empty();
         if is_idle {

@@ -67,10 +67,11 @@ pub(crate) fn status(status: &Status<'_>) -> String {
     if status.was_reset {
         text.push_str("\n(previous selection reset to default)");
     }
-    // Others than those in use are only named: there are hundreds of models that nobody here can use.
+    // Where the owner lists no models, those of providers without a credential are hundreds that nobody here can use: they are only named.
     let in_use = [&status.current.provider, &status.choices.default_model().provider];
-    let (shown, idle): (Vec<_>, Vec<_>) =
-        status.providers.iter().partition(|card| card.auth.is_some() || in_use.contains(&&card.provider));
+    let (shown, idle): (Vec<_>, Vec<_>) = status.providers.iter().partition(|card| {
+        status.choices.is_limited() || card.auth.is_some() || in_use.contains(&&card.provider)
+    });
     for card in shown {
         let endpoint = card.endpoint.as_deref().unwrap_or("default");
         let api = card.api.as_deref().map(|api| format!(" api: {api}")).unwrap_or_default();
@@ -168,6 +169,23 @@ mod tests {
              (previous selection reset to default)\n\n\
              [openai] endpoint: default auth: missing\n  • openai/gpt-5.2 (g)\n\n\
              [fake] endpoint: http://x api: openai-completions auth: api-key fake…-key (models.json)\n  • fake/fake-1"
+        );
+        let all = ["openai/gpt-5.2", "fake/fake-1"].map(|name| name.split_once('/').unwrap());
+        let all = all.map(|(provider, model)| ModelRef::new(provider, model)).to_vec();
+        let unlimited = Choices::new(&ModelSettings::default(), all, ModelRef::new("fake", "fake-1"));
+        let text = status(&Status {
+            current: unlimited.default_model(),
+            choices: &unlimited,
+            agent: "main",
+            auth_file: "~/auth-profiles.json",
+            was_reset: false,
+            providers: &[card("openai", None, None), card("fake", Some("http://x"), None)],
+        });
+        assert_eq!(
+            text,
+            "Current: fake/fake-1\nDefault: fake/fake-1\nAgent: main\nAuth file: ~/auth-profiles.json\n\n\
+             [fake] endpoint: http://x api: openai-completions auth: missing\n  • fake/fake-1\n\n\
+             Without a credential: openai"
         );
     }
 }

@@ -111,7 +111,7 @@ mod tests {
             ("set =1", Err("⚠️ Usage: /config set path=value")),
             ("unset", Err("⚠️ Usage: /config unset path")),
             ("set a..b=1", Err("⚠️ Invalid path. Use dot notation (e.g. foo.bar).")),
-            ("reset", Err("⚠️ Usage: /config show|set|unset")),
+            ("reset", Err("⚠️ Usage: /config show|get|set|unset")),
         ];
         for (text, expect) in rows {
             assert_eq!(read("config", text), expect.map_err(str::to_owned), "{text:?}");

@@ -33,8 +33,16 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             let options = options(&model);
             return Ok(match wished.argument {
                 "" => {
-                    let level = current(&wished, &model).await?;
-                    Settled::told(format!("Current thinking level: {level}.\nOptions: {options}."))
+                    let effective = current(&wished, &model).await?;
+                    let level = stored(&wished).unwrap_or(effective);
+                    let note = match (level, effective) {
+                        (ThinkingLevel::Off, _) => String::new(),
+                        (_, ThinkingLevel::Off) => {
+                            format!("\n{model} does not think: it has no effect there.")
+                        }
+                        _ => String::new(),
+                    };
+                    Settled::told(format!("Current thinking level: {level}.\nOptions: {options}.{note}"))
                 }
                 other => Settled::refused(format!(
                     "Unrecognized thinking level \"{other}\". Valid levels: {options}."
@@ -56,14 +64,18 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
     })
 }
 
+/// The level that was set for the session.
+fn stored(wished: &Wished<'_>) -> Option<ThinkingLevel> {
+    wished.context.entry.thinking_level.as_deref().and_then(|level| level.parse().ok())
+}
+
 /// The level of the session's next run.
 async fn current(wished: &Wished<'_>, model: &ModelRef) -> Result<ThinkingLevel, CommandError> {
     let context = wished.context;
-    let stored = context.entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
     let reference = model.to_string();
     let ask = Ask {
         model: Some(&reference),
-        thinking: stored.map_or(AskedThinking::Default, AskedThinking::Stored),
+        thinking: stored(wished).map_or(AskedThinking::Default, AskedThinking::Stored),
         ..Ask::new(&context.agent.id, &context.agent.agent_dir)
     };
     match context.models.all.describe(&context.settings.models, &ask).await {

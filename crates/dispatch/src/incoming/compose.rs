@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use openclaw_channels::access::Mentioned;
 use openclaw_channels::{ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Quoted, Sender};
 
-use super::envelope::{Clockwork, Envelope, framed_name, from_label, sender_label};
+use super::envelope::{Clockwork, Envelope, framed_name, place_label, sender_label};
 use super::media::{self, Attachment};
 use crate::origin::Frame;
 
@@ -107,7 +107,7 @@ fn joined(said: &[Utterance<'_>]) -> String {
 }
 
 fn header(event: &Inbound, about: &Conversation<'_>, previous: Option<i64>) -> String {
-    let from = place_label(event);
+    let from = place_label(&event.address, &event.conversation, &event.sender);
     Envelope { channel: about.channel, from: Some(&from), at: Some(event.at), previous }
         .write(about.clockwork)
 }
@@ -141,19 +141,6 @@ fn history(about: &Conversation<'_>) -> String {
 fn speaker(sender: &Sender) -> String {
     let name = sender.name.as_deref().or(sender.username.as_deref());
     sender_label(name, sender.phone.as_deref().unwrap_or(&sender.id))
-}
-
-/// Who or where, for the envelope.
-fn place_label(event: &Inbound) -> String {
-    let (conversation, address) = (&event.conversation, &event.address);
-    if conversation.kind == ConversationKind::Direct {
-        let sender = &event.sender;
-        return from_label(sender.name.as_deref().or(sender.username.as_deref()), &sender.id);
-    }
-    let title = conversation.title.as_deref().unwrap_or("Group");
-    let topic = address.thread.as_ref().filter(|_| conversation.is_forum);
-    let topic = topic.map(|topic| format!(" topic:{topic}")).unwrap_or_default();
-    format!("{}{topic}", from_label(Some(title), &address.target))
 }
 
 fn forwarded(forwarded: &Forwarded) -> String {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::user_zone;
+use openclaw_channels::{Address, Conversation, ConversationKind, Sender};
 use openclaw_config::settings::{AgentDefaults, OnOff};
 use openclaw_protocol::printable::one_line;
 
@@ -107,11 +108,28 @@ pub(crate) fn sender_label(name: Option<&str>, id: &str) -> String {
 }
 
 /// Who or where, for the envelope: a name, and the id where that says more.
-pub(crate) fn from_label(name: Option<&str>, id: &str) -> String {
+fn from_label(name: Option<&str>, id: &str) -> String {
     match name.map(framed_name).filter(|name| !name.is_empty()) {
         Some(name) if name != id => format!("{name} id:{id}"),
         Some(_) | None => id.to_owned(),
     }
+}
+
+/// Who or where a message comes from, for its envelope and for lists of sessions: `Ada (@ada) id:5`, `Team id:-1001 topic:7`.
+pub(crate) fn place_label(address: &Address, conversation: &Conversation, sender: &Sender) -> String {
+    if conversation.kind == ConversationKind::Direct {
+        let name = match (sender.name.as_deref(), sender.username.as_deref()) {
+            (Some(name), Some(username)) => Some(format!("{name} (@{username})")),
+            (Some(name), None) => Some(name.to_owned()),
+            (None, Some(username)) => Some(format!("@{username}")),
+            (None, None) => None,
+        };
+        return from_label(name.as_deref(), &sender.id);
+    }
+    let title = conversation.title.as_deref().unwrap_or("Group");
+    let topic = address.thread.as_ref().filter(|_| conversation.is_forum);
+    let topic = topic.map(|topic| format!(" topic:{topic}")).unwrap_or_default();
+    format!("{}{topic}", from_label(Some(title), &address.target))
 }
 
 /// Labels of zones with their offsets in hours, as `CLDR` has them for en-US: only these have letters.
