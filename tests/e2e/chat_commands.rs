@@ -155,6 +155,16 @@ async fn the_owner_of_a_bot_is_told_who_they_are_and_lists_turn_in_place() {
     let said = told(&server, &mut sent, private_message(5, "/send off")).await;
     assert_eq!(said, "⚙️ Send policy set to off.");
     assert_eq!(row(&gateway, "agent:main:main").await["sendPolicy"], "deny");
+    let before = server.made().len();
+    // What is said right behind the command that lifts the block waits for it.
+    for text in ["/send off", "/send on", "hello again"] {
+        server.push(private_message(5, text));
+    }
+    let more =
+        ["⚙️ Send policy set to off.", "⚙️ Send policy set to on.", "from the model\nUsage: 100 in / 7 out"];
+    server.has_made("all three answers", |made| made.len() == before + more.len()).await;
+    let said: Vec<Value> = server.made().iter().skip(before).map(|made| made["text"].clone()).collect();
+    assert_eq!(said, more);
 }
 
 #[tokio::test]

@@ -277,6 +277,11 @@ impl TelegramServer {
         self.look(|state| (state.count(moment) >= times).then_some(())).await;
     }
 
+    /// Whether a call is to fail yet.
+    pub fn has_faults(&self) -> bool {
+        self.shared.state().faults.values().any(|faults| !faults.is_empty())
+    }
+
     /// From now on nothing fails.
     pub fn heal(&self) {
         self.shared.state().faults.clear();

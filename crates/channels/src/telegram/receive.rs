@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::clock::now_ms;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::account::Bot;
 use super::client::Client;
@@ -77,10 +77,8 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
 }
 
 async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
-    let file = OffsetFile::new(&io.state_dir, &bot.id, me.id);
-    let read = file.clone();
-    // Not read, it is asked for from the beginning, and the inbox knows what it had.
-    let taken = tokio::task::spawn_blocking(move || read.read()).await.ok().flatten();
+    let mut offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id));
+    let taken = offset.read().await;
     let mut polling = Polling::new(taken);
     let mut client = bot.client.with_new_connections();
     let mut answers = Answers::new(bot.client.clone());
@@ -90,14 +88,16 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     loop {
         let ask = polling.ask(now_ms());
         let got = tokio::select! { biased;
-            () = io.stop.cancelled() => return Exit::Stopped,
+            () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
             got = get_updates(&client, ask, &mut has_webhook) => got,
         };
         let next = match got {
             Ok(updates) => {
                 works(io);
                 // Not interrupted: what the inbox took is to be remembered.
-                hand_over(bot, me, io, &mut polling, &file, &mut answers, &updates).await.map(Next::Pause)
+                hand_over(bot, me, io, &mut polling, &mut offset, &mut answers, &updates)
+                    .await
+                    .map(Next::Pause)
             }
             Err(error) => {
                 client = bot.client.with_new_connections();
@@ -106,10 +106,10 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
         };
         match next {
             None => {}
-            Some(Next::PassOver(update)) => pass_over(io, &bot.id, &mut polling, &file, update).await,
-            Some(Next::End(exit)) => return exit,
+            Some(Next::PassOver(update)) => pass_over(io, &bot.id, &mut polling, &mut offset, update).await,
+            Some(Next::End(exit)) => return offset.written(exit).await,
             Some(Next::Pause(wait)) => tokio::select! { biased;
-                () = io.stop.cancelled() => return Exit::Stopped,
+                () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
                 () = tokio::time::sleep(wait) => {}
             },
         }
@@ -135,7 +135,7 @@ async fn hand_over(
     me: &Me,
     io: &AccountIo,
     polling: &mut Polling,
-    file: &OffsetFile,
+    offset: &mut Offset,
     answers: &mut Answers,
     updates: &Value,
 ) -> Option<Duration> {
@@ -158,28 +158,63 @@ async fn hand_over(
     }
     callbacks.into_iter().for_each(|callback| answers.add(callback));
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
-        write_down(&bot.id, file, taken).await;
+        offset.write_down(&bot.id, taken).await;
+        // What was taken is worked on first; asking for more can wait for as long as the disk needs then.
+        tokio::task::yield_now().await;
     }
     None
 }
 
 /// An update that can't be read is not asked for for ever.
-async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, file: &OffsetFile, update: i64) {
+async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, offset: &mut Offset, update: i64) {
     tracing::error!(account, update, "an update of Telegram can't be read and is passed over");
     io.status.update(|status| {
         status.last_error = Some(format!("Telegram's update {update} can't be read and was passed over"));
     });
     if let Some(taken) = polling.took(Some(update), now_ms()) {
-        write_down(account, file, taken).await;
+        offset.write_down(account, taken).await;
     }
 }
 
-async fn write_down(account: &str, file: &OffsetFile, taken: Taken) {
-    let file = file.clone();
-    let written = tokio::task::spawn_blocking(move || file.write(taken)).await;
-    if let Ok(Err(error)) = written {
-        // The inbox knows them: after a start they are brought again and dropped.
-        tracing::warn!(account, %error, "how far Telegram was read could not be written down");
+/// How far it was read, on disk. Written beside the next poll, one after the other.
+struct Offset {
+    file: OffsetFile,
+    writing: Option<JoinHandle<()>>,
+}
+
+impl Offset {
+    fn new(file: OffsetFile) -> Self {
+        Self { file, writing: None }
+    }
+
+    async fn read(&self) -> Option<Taken> {
+        let file = self.file.clone();
+        // Not read, it is asked for from the beginning, and the inbox knows what it had.
+        tokio::task::spawn_blocking(move || file.read()).await.ok().flatten()
+    }
+
+    async fn write_down(&mut self, account: &str, taken: Taken) {
+        self.finish().await;
+        let (file, account) = (self.file.clone(), account.to_owned());
+        self.writing = Some(tokio::task::spawn_blocking(move || {
+            if let Err(error) = file.write(taken) {
+                // The inbox knows them: after a start they are brought again and dropped.
+                tracing::warn!(account, %error, "how far Telegram was read could not be written down");
+            }
+        }));
+    }
+
+    async fn finish(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            // It can't be cancelled; one that panicked is written with the next.
+            let _ = writing.await;
+        }
+    }
+
+    /// Ends when everything is written.
+    async fn written(mut self, exit: Exit) -> Exit {
+        self.finish().await;
+        exit
     }
 }
 

@@ -121,6 +121,7 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
         let received = request.origin.as_ref();
         let received =
             received.and_then(|origin| dispatch.runner().received_from(&key, origin, &request.text));
+        let is_first = dispatch.shared().registry.count(&key) == 0;
         let accepting = dispatch.accept(run_id.clone(), key, request).await;
         match accepting.outcome().await {
             // The run may begin.
@@ -134,7 +135,10 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
                 return None;
             }
             Err(DispatchError::ShuttingDown) => return None,
-            Err(DispatchError::SendBlocked) => return Some(Fate::dropped("send-policy")),
+            Err(DispatchError::SendBlocked) if is_first => return Some(Fate::dropped("send-policy")),
+            Err(DispatchError::SendBlocked) => {
+                tracing::debug!("a message waits: what was said before it may be what lets the session send");
+            }
             Err(error @ DispatchError::KeyReused(_)) => {
                 tracing::error!(%error, "a message of a platform was accepted with other words before");
                 return Some(Fate::dropped("duplicate"));

@@ -29,6 +29,9 @@ use crate::reply::prefix::PrefixContext;
 use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 
+/// That somebody writes is shown this much later: the model is asked first.
+const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);
+
 /// No platform forgets sooner that somebody writes.
 const SHOWN_FOR: Duration = Duration::from_secs(4);
 
@@ -368,7 +371,10 @@ impl<'a> Live<'a> {
         let Some(TypingEffect::Show) = effect else { return };
         let Some(account) = self.reply.account.clone() else { return };
         let at = self.reply.to.address.clone();
-        self.showing = Some(Box::pin(async move { account.show_activity(&at, Activity::Typing).await }));
+        self.showing = Some(Box::pin(async move {
+            tokio::time::sleep(BEHIND_THE_MODEL).await;
+            account.show_activity(&at, Activity::Typing).await
+        }));
     }
 
     fn show_draft(&mut self, effect: Option<DraftEffect>) {

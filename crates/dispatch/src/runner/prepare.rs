@@ -180,17 +180,13 @@ impl Runner {
         let settings = self.settings();
         let asked = asked_thinking(&row.payload)?;
         let session = self.session(row, &settings, requested, &control.cancel).await?;
-        // One run a transcript, whatever session keys lead to it.
-        let lock = tokio::select! { biased;
-            () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock?,
-        };
-        let ((), selected, files, skills) = tokio::try_join!(
-            session.note(&*self.shared.journal, row),
+        let (lock, selected, files, skills) = tokio::try_join!(
+            self.lock_and_note(&session, row, control),
             self.select(&settings, &session, asked),
             self.load_workspace(&session, &settings, &control.cancel),
             async { Ok(self.skills_of(&session, &settings).await) },
         )?;
+        let Some(lock) = lock else { return Ok(Preparation::Stopped) };
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
@@ -247,6 +243,22 @@ impl Runner {
             history_limit,
             lock,
         })))
+    }
+
+    /// One run a transcript, whatever session keys lead to it. Then the message is noted to be in that session. Nothing where the run is
+    /// stopped before.
+    async fn lock_and_note(
+        &self,
+        session: &Session,
+        row: &Row,
+        control: &RunControl,
+    ) -> Result<Option<TranscriptLock>, NotBegun> {
+        let lock = tokio::select! { biased;
+            () = control.cancel.cancelled() => return Ok(None),
+            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock?,
+        };
+        session.note(&*self.shared.journal, row).await?;
+        Ok(Some(lock))
     }
 
     /// What the run tells and asks.

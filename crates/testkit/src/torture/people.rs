@@ -105,7 +105,8 @@ impl People {
     }
 }
 
-/// The platform fails now and then.
+/// The platform fails now and then. Not while an earlier failure waits: several would meet one answer, one after the other, and it
+/// would be put off for ten minutes.
 pub(super) fn fail(server: &TelegramServer, chance: &mut StdRng) {
     let fault = match chance.random_range(0..24) {
         0 => Fault::Drop,
@@ -120,5 +121,7 @@ pub(super) fn fail(server: &TelegramServer, chance: &mut StdRng) {
         1 => "sendChatAction",
         _ => "sendMessage",
     };
-    server.fail(method, fault);
+    if !server.has_faults() {
+        server.fail(method, fault);
+    }
 }
