@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
@@ -64,9 +64,15 @@ pub(crate) fn open() -> Value {
 #[tokio::test]
 async fn a_private_message_is_answered_where_it_was_said() {
     let server = TelegramServer::start().await;
-    let model = ModelServer::answering(|_| Reply::text("Hello **Ada**.")).await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model =
+        ModelServer::answering(move |_| Reply::text("Hello **Ada**.").after(Step::Wait(held.clone()))).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
     server.push(private_message(5, "hi"));
+    // That somebody writes is shown while the model thinks.
+    server.nth_call("sendChatAction", 1).await;
+    gate.open();
     let sent = server.nth_call("sendMessage", 1).await;
     assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(5), &json!("Hello <b>Ada</b>.")));
     model.arrived(1).await;
@@ -75,7 +81,6 @@ async fn a_private_message_is_answered_where_it_was_said() {
         last_said(request),
         "[Telegram Ada Lovelace (@user5) id:5 Thu 2025-01-02T03:04Z] hi\n[message_id: 11]"
     );
-    assert!(!server.calls("sendChatAction").is_empty(), "that somebody writes is shown");
     let mut client = gateway.client().await.unwrap();
     let sessions = client.request("sessions.list", json!({})).await.unwrap();
     let row = &sessions["sessions"][0];

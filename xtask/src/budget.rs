@@ -44,7 +44,7 @@ enum What {
     Check,
     /// Memory after very many turns.
     Memory,
-    /// Messages of a chat platform.
+    /// Messages of a chat platform; of several programs the times of their ways, side by side.
     Channels,
 }
 
@@ -74,7 +74,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         }
         (What::Channels, [program]) => runtime.block_on(channels::rows(program))?,
         (What::Check, [program]) => return runtime.block_on(counts::check(program)),
-        (What::Check | What::Memory | What::Channels, _) => bail!("one program at a time"),
+        (What::Check | What::Memory, _) => bail!("one program at a time"),
+        (What::Channels, programs) => {
+            print!("{}", table(&runtime.block_on(channels::side_by_side(programs))?));
+            return Ok(());
+        }
         (What::Counts, programs) => {
             print!("{}", runtime.block_on(counts::table(programs))?);
             return Ok(());

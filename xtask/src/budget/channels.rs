@@ -1,6 +1,6 @@
 //! What messages of a chat platform cost: the way to the model and back, many at once, and a bot to whom nobody writes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -15,6 +15,8 @@ use super::{Row, percentile, process};
 /// Messages one after the other. A bot may send thirty a second.
 const ONE_BY_ONE: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often several programs are measured.
+const ROUNDS: usize = 3;
 /// Conversations at once, and messages of each.
 const CONVERSATIONS: usize = 1_000;
 const EACH: usize = 5;
@@ -64,6 +66,21 @@ pub(super) async fn rows(program: &Path) -> Result<Vec<Row>> {
     } else {
         println!("system calls were NOT counted: strace is not installed, or may not trace here");
     }
+    Ok(rows)
+}
+
+/// The ways of messages through several programs, which take turns: the machine's speed changes meanwhile.
+pub(super) async fn side_by_side(programs: &[PathBuf]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for _ in 0..ROUNDS {
+        for program in programs {
+            for mut row in one_by_one(program).await? {
+                row.what = format!("{}: {}", program.display(), row.what);
+                rows.push(row);
+            }
+        }
+    }
+    rows.sort_by(|a, b| a.what.cmp(&b.what));
     Ok(rows)
 }
 
