@@ -235,6 +235,22 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
     }
 }
 
+#[tokio::test]
+async fn what_somebody_else_says_during_a_run_is_answered_to_them() {
+    for mode in ["steer", "steer-backlog"] {
+        let gate = Gate::new();
+        let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+        let gateway = bot(&server, &model, open(), queue(&json!({"mode": mode, "debounceMs": 1}))).await;
+        begin(&server, &model).await;
+        push(&server, &gateway, from(6, 2, "two")).await;
+        gate.open();
+        server.has_made("both answers", |made| made.len() == 2).await;
+        let said: Vec<(Value, Value)> =
+            server.made().iter().map(|made| (made["chat_id"].clone(), made["text"].clone())).collect();
+        assert_eq!(said, [(json!(5), json!("re one")), (json!(6), json!("re two"))], "{mode}");
+    }
+}
+
 /// Works on "one" with a tool or without, and on "two" beside it, and dies when the model is asked with both.
 async fn dies_with_a_steered_message(
     mode: &str,

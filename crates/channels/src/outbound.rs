@@ -205,6 +205,12 @@ pub enum SendError {
     /// The channel is not connected. Nothing was tried: it does not count, and is tried again soon.
     #[error("the channel is not ready")]
     NotReady,
+    /// The platform can't be reached. Nothing was sent: it does not count, and is tried until it can.
+    #[error("{reason}")]
+    Unreachable {
+        /// What happened, for people.
+        reason: String,
+    },
     /// It was not sent, and may be later: tried again.
     #[error("{reason}")]
     Retry {

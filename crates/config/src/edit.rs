@@ -194,21 +194,36 @@ fn is_multiline(text: &str, node: &Node) -> bool {
 /// Puts entries behind the last one that stays.
 fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<Edit>) {
     let value_end = last.end;
+    let comma = comma_after(text, value_end);
+    // Behind a member whose follower is removed the comma only parts the two.
+    let closes = end_of_last(node) == Some(value_end);
     if !is_multiline(text, node) {
         let joined = entries.join(", ");
-        edits.push(Edit { range: value_end..value_end, text: format!(", {joined}") });
+        let edit = match comma.filter(|_| !closes) {
+            Some(comma) => Edit { range: comma + 1..comma + 1, text: format!(" {joined}") },
+            None => Edit { range: value_end..value_end, text: format!(", {joined}") },
+        };
+        edits.push(edit);
         return;
     }
-    let comma = comma_after(text, value_end);
     let indent = indent_of(text, last.start);
     let after = comma.map_or(value_end, |comma| comma + 1);
     let at = comment_end(text, after, node.span.end);
     let joined = entries.join(&format!(",\n{indent}"));
-    let closing_comma = if comma.is_some() { "," } else { "" };
+    let closing_comma = if comma.is_some() && closes { "," } else { "" };
     if comma.is_none() {
         edits.push(Edit { range: value_end..value_end, text: ",".to_owned() });
     }
     edits.push(Edit { range: at..at, text: format!("\n{indent}{joined}{closing_comma}") });
+}
+
+/// Where the last item or member of a node ends.
+fn end_of_last(node: &Node) -> Option<usize> {
+    match &node.kind {
+        Kind::Object(members) => members.last().map(|member| member.value.span.end),
+        Kind::Array(items) => items.last().map(|item| item.span.end),
+        Kind::Scalar(_) => None,
+    }
 }
 
 /// The end of a comment that follows on the same line, so that it stays with what it comments.
@@ -295,6 +310,34 @@ mod tests {
         check(before, &json!({"list": [{"id": "a"}, {"id": "b"}]}), after);
         check("{ list: [1, 2] }", &json!({"list": [1, 2, 3]}), "{ list: [1, 2, 3] }");
         check("{ list: [] }", &json!({"list": [3]}), "{ list: [\n  3\n] }");
+    }
+
+    /// OpenClaw writes strict JSON, and scripts read it.
+    #[test]
+    fn strict_json_stays_strict_whatever_takes_the_place_of_what() {
+        let all = ["a", "b", "c", "d"];
+        let object = |keys: &[&str]| {
+            let members = keys.iter().map(|key| ((*key).to_owned(), json!({"x": 1})));
+            Value::Object(members.collect())
+        };
+        for before in 1_u8..16 {
+            for after in 0_u8..16 {
+                let of = |bits: u8| -> Vec<&str> {
+                    all.iter()
+                        .enumerate()
+                        .filter(|(at, _)| bits & (1 << at) != 0)
+                        .map(|(_, key)| *key)
+                        .collect()
+                };
+                let (old, next) =
+                    (json!({"groups": object(&of(before))}), json!({"groups": object(&of(after))}));
+                for text in [serde_json::to_string_pretty(&old).unwrap(), compact(&old)] {
+                    let edited = edit_text(&text, &next).unwrap();
+                    let read: Result<Value, _> = serde_json::from_str(&edited);
+                    assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {edited}")), next, "{text}");
+                }
+            }
+        }
     }
 
     #[test]

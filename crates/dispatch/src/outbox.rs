@@ -152,6 +152,11 @@ impl Outbox {
         }
     }
 
+    /// The platform of an account can be reached again: what pauses since it could not is tried now.
+    pub fn hurry(&self, channel: &str, account: &str) {
+        self.inner.accounts.is_back(channel, account);
+    }
+
     /// Deliveries for an account wait until it is registered again. One that is on its way goes on.
     pub fn unregister(&self, channel: &str, account: &str) {
         self.inner.accounts.remove(channel, account);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use openclaw_config::private_file::{self, Durability};
 use openclaw_sessions::time::{iso, now_ms, parse_iso};
 use rand::Rng as _;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Channel;
@@ -29,6 +29,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 const LOCK_LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A lock of that age was left behind.
 const LOCK_STALE: Duration = Duration::from_secs(30);
+/// How often, and after which pause, a list that can't be read is looked at again.
+const READ_TRIES: u32 = 5;
+const READ_PAUSE: Duration = Duration::from_millis(50);
 /// Account whose files have no account in their name.
 const DEFAULT_ACCOUNT: &str = "default";
 
@@ -78,14 +81,38 @@ struct Requests {
     other: Map<String, Value>,
 }
 
+/// As OpenClaw takes it: people edit it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Allowed {
-    version: u32,
     #[serde(default)]
+    version: Value,
+    #[serde(default, deserialize_with = "ids")]
     allow_from: Vec<String>,
     #[serde(flatten)]
     other: Map<String, Value>,
+}
+
+/// Ids, also those that were written as numbers.
+fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let written = Vec::<Value>::deserialize(from)?;
+    Ok(written
+        .into_iter()
+        .filter_map(|id| match id {
+            Value::String(id) => Some(id),
+            Value::Number(id) => Some(id.to_string()),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        })
+        .collect())
+}
+
+/// Who was let in.
+#[derive(Debug, Default)]
+pub struct Guests {
+    /// As written: those of the account, and those of the list for all accounts.
+    pub entries: Vec<String>,
+    /// Why a list could not be read: nobody of it is let in.
+    pub unreadable: Option<io::Error>,
 }
 
 impl PairingStore {
@@ -102,17 +129,20 @@ impl PairingStore {
         Self { requests: credentials.join(format!("{name}-pairing.json")), allowed, shared }
     }
 
-    /// Who was let in, as written: those of the account, and those of the list for all accounts.
-    ///
-    /// # Errors
-    /// When a file is there and can't be read: then nobody of it is let in.
-    pub fn allowed(&self) -> io::Result<Vec<String>> {
-        let mut all = Vec::new();
+    /// Who was let in. One that is written just now by an editor is waited for, for a moment.
+    pub fn guests(&self) -> Guests {
+        let mut guests = Guests::default();
         for file in self.lists() {
-            let list = read::<Allowed>(file)?.unwrap_or_default().allow_from;
-            all.extend(list.into_iter().filter(|entry| !all.contains(entry)).collect::<Vec<_>>());
+            match read_whole(file) {
+                Ok(list) => {
+                    let new: Vec<String> =
+                        list.allow_from.into_iter().filter(|entry| !guests.entries.contains(entry)).collect();
+                    guests.entries.extend(new);
+                }
+                Err(error) => guests.unreadable = Some(error),
+            }
         }
-        Ok(all)
+        guests
     }
 
     /// The lists that count for the account, its own first.
@@ -193,7 +223,7 @@ impl PairingStore {
     /// As [`Self::approve`].
     pub fn allow(&self, channel: &dyn Channel, id: &str) -> io::Result<bool> {
         let Some(entry) = channel.allow_entry(id).filter(|entry| entry != "*") else { return Ok(false) };
-        if self.allowed()?.contains(&entry) {
+        if self.guests().entries.contains(&entry) {
             return Ok(false);
         }
         edit(&self.allowed, |list| {
@@ -229,7 +259,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<String>) -> bool) -> io::Resul
     let mut file = read::<Allowed>(path)?.unwrap_or_default();
     let is_changed = change(&mut file.allow_from);
     if is_changed {
-        write(path, &Allowed { version: 1, ..file })?;
+        write(path, &Allowed { version: 1.into(), ..file })?;
     }
     Ok(is_changed)
 }
@@ -273,6 +303,19 @@ impl Drop for Lock {
     }
 }
 
+/// The list of a file. An editor empties it before it writes it: what can't be read is looked at again.
+fn read_whole(path: &Path) -> io::Result<Allowed> {
+    let mut tries = READ_TRIES;
+    loop {
+        match read::<Allowed>(path) {
+            Ok(list) => return Ok(list.unwrap_or_default()),
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => std::thread::sleep(READ_PAUSE),
+        }
+        tries -= 1;
+    }
+}
+
 /// `None`: there is no such file.
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Option<T>> {
     let text = match fs::read_to_string(path) {
@@ -281,7 +324,7 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Option<T>> {
         Err(error) => return Err(error),
     };
     let told = |error: serde_json::Error| io::Error::other(format!("{}: {error}", path.display()));
-    serde_json::from_str(&text).map(Some).map_err(told)
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map(Some).map_err(told)
 }
 
 fn write<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
@@ -354,10 +397,10 @@ mod tests {
         let approved =
             store.approve_at(&Telegram, &format!(" {} ", first.to_lowercase()), start + 30 * MINUTE);
         assert_eq!(approved.unwrap().unwrap().id, "1");
-        assert_eq!(store.allowed().unwrap(), ["1"]);
+        assert_eq!(store.guests().entries, ["1"]);
         assert_eq!(store.approve_at(&Telegram, &first, start + 30 * MINUTE).unwrap(), None);
         assert!(matches!(ask("1", 61), Requested::New(code) if code != first), "an old one is forgotten");
-        assert!(store.forget(&Telegram, "tg:1").unwrap() && store.allowed().unwrap().is_empty());
+        assert!(store.forget(&Telegram, "tg:1").unwrap() && store.guests().entries.is_empty());
     }
 
     #[test]
@@ -407,15 +450,29 @@ mod tests {
             PairingStore::new(dir.path(), "telegram", "default"),
             PairingStore::new(dir.path(), "telegram", "work"),
         );
-        assert_eq!((main.allowed().unwrap(), work.allowed().unwrap()), (names(&["7"]), names(&["7"])));
+        assert_eq!((main.guests().entries, work.guests().entries), (names(&["7"]), names(&["7"])));
         assert!(work.allow(&Telegram, "telegram:8").unwrap() && !work.allow(&Telegram, "*").unwrap());
         assert!(!work.allow(&Telegram, "7").unwrap(), "they are in by the list for all");
-        assert_eq!((main.allowed().unwrap(), work.allowed().unwrap()), (names(&["7"]), names(&["8", "7"])));
+        assert_eq!((main.guests().entries, work.guests().entries), (names(&["7"]), names(&["8", "7"])));
         assert_eq!(kept("telegram-work-allowFrom.json"), json!({"version": 1, "allowFrom": ["8"]}));
         main.allow(&Telegram, "9").unwrap();
         assert_eq!(kept("telegram-allowFrom.json"), json!({"version": 1, "allowFrom": ["7", "9"], "x": 1}));
         fs::write(&shared, "{oops").unwrap();
-        assert!(main.allowed().is_err() && work.allowed().is_err(), "a torn file lets nobody in");
+        assert!(
+            main.guests().unreadable.is_some() && main.guests().entries.is_empty(),
+            "nobody of a torn file"
+        );
+        assert_eq!(work.guests().entries, names(&["8"]), "but those of the other");
+        assert!(work.guests().unreadable.is_some() && main.allow(&Telegram, "10").is_err());
+        for (written, expect) in [
+            (r#"{"allowFrom":[7, "8", null]}"#, ["7", "8"].as_slice()),
+            ("\u{feff}{\"version\":1,\"allowFrom\":[\"7\"]}", &["7"]),
+            (r#"{"version":"2"}"#, &[]),
+        ] {
+            fs::write(&shared, written).unwrap();
+            assert_eq!(main.guests().entries, names(expect), "{written}");
+            assert!(main.guests().unreadable.is_none(), "{written}");
+        }
     }
 
     /// OpenClaw knows one list for all accounts of a platform: what it changes there counts for those with a list of their own too.
@@ -426,11 +483,11 @@ mod tests {
         let work = PairingStore::new(dir.path(), "telegram", "work");
         work.allow(&Telegram, "8").unwrap();
         fs::write(&shared, r#"{"version":1,"allowFrom":["7","telegram:77"]}"#).unwrap();
-        assert_eq!(work.allowed().unwrap(), names(&["8", "7", "telegram:77"]), "let in there");
+        assert_eq!(work.guests().entries, names(&["8", "7", "telegram:77"]), "let in there");
         fs::write(&shared, r#"{"version":1,"allowFrom":["telegram:77"]}"#).unwrap();
-        assert_eq!(work.allowed().unwrap(), names(&["8", "telegram:77"]), "put out there");
+        assert_eq!(work.guests().entries, names(&["8", "telegram:77"]), "put out there");
         assert!(work.forget(&Telegram, "77").unwrap() && !work.forget(&Telegram, "77").unwrap());
-        assert_eq!(work.allowed().unwrap(), names(&["8"]), "who is put out is in by no list");
+        assert_eq!(work.guests().entries, names(&["8"]), "who is put out is in by no list");
     }
 
     fn names(ids: &[&str]) -> Vec<String> {

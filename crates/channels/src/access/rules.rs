@@ -57,6 +57,8 @@ pub struct Group {
 pub mod reasons {
     /// The policy of private chats.
     pub const DM_POLICY: &str = "dm-policy";
+    /// Who was let in could not be read.
+    pub const PAIRING_UNREADABLE: &str = "pairing-unreadable";
     /// The policy of groups.
     pub const GROUP_POLICY: &str = "group-policy";
     /// Nobody spoke to the account.

@@ -69,7 +69,10 @@ impl<'m> Builder<'m> {
             Event::Start(tag) => self.start(tag, &range),
             Event::End(tag) => self.end(tag, &range),
             Event::Text(text) => self.text(&angle::unmask(&text)),
-            Event::Code(text) => self.out.push_as(&angle::unmask(&text), Style::Code),
+            Event::Code(text) => {
+                self.out.push_as(&angle::unmask(&text), Style::Code);
+                self.is_fresh_item = false;
+            }
             Event::SoftBreak | Event::HardBreak => self.out.text.push('\n'),
             Event::Rule => self.gap(2),
             // Masked, or not switched on: as it is written.
@@ -126,7 +129,11 @@ impl<'m> Builder<'m> {
 
     fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
         match tag {
-            TagEnd::Paragraph | TagEnd::Item => self.pair_bars(),
+            TagEnd::Paragraph => self.pair_bars(),
+            TagEnd::Item => {
+                self.pair_bars();
+                self.is_fresh_item = false;
+            }
             TagEnd::Heading(_) | TagEnd::BlockQuote(_) | TagEnd::CodeBlock => {
                 self.pair_bars();
                 self.close();

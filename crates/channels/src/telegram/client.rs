@@ -111,7 +111,7 @@ impl Client {
         upload: &Upload,
     ) -> Result<Value, ApiError> {
         let unreadable = |error: std::io::Error| {
-            ApiError::Unreachable(format!("the file {} can't be read: {error}", upload.name))
+            ApiError::Unsent(format!("the file {} can't be read: {error}", upload.name))
         };
         let file = tokio::fs::File::open(&upload.path).await.map_err(unreadable)?;
         let size = file.metadata().await.map_err(unreadable)?.len();
@@ -120,7 +120,7 @@ impl Client {
         let part = match part.mime_str(&upload.mime) {
             Ok(part) => part,
             Err(error) => {
-                return Err(ApiError::Unreachable(format!("\"{}\" is no type: {error}", upload.mime)));
+                return Err(ApiError::Unsent(format!("\"{}\" is no type: {error}", upload.mime)));
             }
         };
         let fields = params.as_object().into_iter().flatten();
@@ -181,11 +181,15 @@ impl Client {
 
     /// Whether a request has gone out decides what its failure means.
     fn transport(&self, error: reqwest::Error) -> ApiError {
-        let is_before = error.is_connect() || error.is_builder();
+        let (is_connect, is_builder) = (error.is_connect(), error.is_builder());
         let error = error.without_url();
         let cause = causes(&error).last();
         let text = self.token.redact(&cause.map_or_else(|| error.to_string(), ToString::to_string));
-        if is_before { ApiError::Unreachable(text) } else { ApiError::Lost(text) }
+        match () {
+            () if is_connect => ApiError::Unreachable(text),
+            () if is_builder => ApiError::Unsent(text),
+            () => ApiError::Lost(text),
+        }
     }
 }
 

@@ -18,6 +18,9 @@ pub(super) enum ApiError {
     /// The request did not go out.
     #[error("cannot reach Telegram: {0}")]
     Unreachable(String),
+    /// This machine could not make the request, such as for a file that can't be read.
+    #[error("{0}")]
+    Unsent(String),
     /// The request went out and nothing that can be read came back.
     #[error("Telegram did not answer: {0}")]
     Lost(String),
@@ -141,7 +144,7 @@ impl ApiError {
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Refused { refusal, .. } => Some(*refusal),
-            Self::Unreachable(_) | Self::Lost(_) | Self::Unread { .. } => None,
+            Self::Unreachable(_) | Self::Unsent(_) | Self::Lost(_) | Self::Unread { .. } => None,
         }
     }
 
@@ -149,7 +152,8 @@ impl ApiError {
     pub(super) fn of_send(self, chat: &str) -> SendError {
         let reason = self.to_string();
         match self {
-            Self::Unreachable(_) => SendError::Retry { reason, after: None },
+            Self::Unreachable(_) => SendError::Unreachable { reason },
+            Self::Unsent(_) => SendError::Retry { reason, after: None },
             Self::Lost(_) | Self::Unread { .. } => SendError::Uncertain { reason },
             Self::Refused { refusal, .. } => match refusal {
                 Refusal::Slower(after) if after > LONGEST_WAIT => SendError::Final { reason },
@@ -243,11 +247,13 @@ mod tests {
     fn what_may_have_been_sent_is_told_from_what_was_not() {
         let refused = |status, refusal| ApiError::Refused { status, refusal, text: "x".to_owned() };
         let retry = |after| SendError::Retry { reason: String::new(), after };
+        let unreachable = SendError::Unreachable { reason: String::new() };
         let uncertain = SendError::Uncertain { reason: String::new() };
         let done = SendError::Final { reason: String::new() };
         let secs = Duration::from_secs;
         let rows = [
-            (ApiError::Unreachable(String::new()), retry(None)),
+            (ApiError::Unreachable(String::new()), unreachable.clone()),
+            (ApiError::Unsent(String::new()), retry(None)),
             (ApiError::Lost(String::new()), uncertain.clone()),
             (refused(429, Refusal::Slower(secs(300))), retry(Some(secs(300)))),
             (refused(429, Refusal::Slower(secs(301))), done.clone()),
@@ -261,6 +267,7 @@ mod tests {
             let shown = error.to_string();
             let found = match error.of_send("5") {
                 SendError::NotReady => SendError::NotReady,
+                SendError::Unreachable { .. } => unreachable.clone(),
                 SendError::Retry { after, .. } => SendError::Retry { reason: String::new(), after },
                 SendError::Final { .. } => SendError::Final { reason: String::new() },
                 SendError::Uncertain { .. } => SendError::Uncertain { reason: String::new() },

@@ -14,6 +14,8 @@ use crate::{FetchError, Fetched, MediaRef};
 
 /// How long a file may bring nothing.
 const SILENCE: Duration = Duration::from_secs(30);
+/// Slowest file that is waited for, in bytes a second.
+const SPEED: u64 = 100_000;
 /// Bytes that tell what a file is.
 const HEAD: usize = 4096;
 const UNKNOWN: &str = "application/octet-stream";
@@ -37,7 +39,11 @@ pub(super) async fn fetch(bot: &Bot, media: &MediaRef, to: &Path, limit: u64) ->
         return too_large(size);
     }
     let unfinished = Unfinished::new(to);
-    let (head, size) = save(response, &unfinished.path, limit).await?;
+    let saving = save(response, &unfinished.path, limit);
+    let patience = SILENCE + Duration::from_secs(limit / SPEED);
+    let saved = timeout(patience, saving).await;
+    let (head, size) =
+        saved.unwrap_or_else(|_| Err(FetchError::Failed("the file comes too slowly".to_owned())))?;
     let (mime, ending) = kind(&head, media);
     let path = unfinished.keep(&ending).map_err(|error| FetchError::Failed(error.to_string()))?;
     Ok(Fetched { path, mime, size })

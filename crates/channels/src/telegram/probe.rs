@@ -21,7 +21,10 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
         Err(error) => {
             let status = match &error {
                 ApiError::Refused { status, .. } => Some(*status),
-                ApiError::Unreachable(_) | ApiError::Lost(_) | ApiError::Unread { .. } => None,
+                ApiError::Unreachable(_)
+                | ApiError::Unsent(_)
+                | ApiError::Lost(_)
+                | ApiError::Unread { .. } => None,
             };
             let error = Some(error.to_string());
             return Probe { ok: false, status, error, elapsed_ms: elapsed(), ..Probe::default() };

@@ -347,11 +347,12 @@ impl AccountSettings {
         Ok(settings)
     }
 
-    /// Bytes of a file that is fetched: the setting (5 MB), but no more than bots can fetch.
+    /// Bytes of a file that is fetched: the setting (5 MiB), but no more than bots can fetch.
     pub fn fetch_limit(&self) -> u64 {
-        const BOT_API: u64 = 20 * 1_000_000;
+        const MIB: u64 = 1024 * 1024;
+        const BOT_API: u64 = 20 * MIB;
         // Saturates, and what is no number is 0.
-        let wanted = (self.media_max_mb.unwrap_or(5.0) * 1_000_000.0) as u64;
+        let wanted = (self.media_max_mb.unwrap_or(5.0) * MIB as f64) as u64;
         wanted.min(BOT_API)
     }
 

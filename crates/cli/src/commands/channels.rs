@@ -396,16 +396,38 @@ fn add_account(
             next.insert(key.to_owned(), json!(value));
         }
     }
+    // Where no account is named, the channel's own keys are the account `default`; where one is, that has to be named too.
+    let section = value_path::get(&loaded.snapshot.parsed, &path[..2]).and_then(Value::as_object);
+    let has_default =
+        section.is_some_and(|own| own.contains_key("botToken") || own.contains_key("tokenFile"));
+    let names_default = account != DEFAULT && !has_accounts && has_default;
     next.extend(more.map(|(key, value)| (key.to_owned(), value)));
     if token.is_some() {
         next.remove("tokenFile");
     } else {
         next.remove("botToken");
     }
-    set_value(loaded, &path, Value::Object(next), Actor::Cli).map_err(|error| refused(&error))?;
+    let mut next = Value::Object(next);
+    if names_default {
+        path.pop();
+        next = json!({DEFAULT: {}, account.as_str(): next});
+    }
+    set_value(loaded, &path, next, Actor::Cli).map_err(|error| refused(&error))?;
+    if names_default {
+        output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));
+    }
     output::line(&format!("Added {} account \"{account}\".", channel.info().label));
     output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
     output::line(&format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom."));
+    if let Some(file) = &args.token_file {
+        match std::fs::read_to_string(context.env().expand_path(file)) {
+            Ok(written) if is_token(written.trim()) => {}
+            Ok(_) => {
+                output::error_line(&format!("There is no bot token in {file}: it looks like 123456789:AA…"))
+            }
+            Err(error) => output::error_line(&format!("The token file {file} can't be read: {error}")),
+        }
+    }
     let unset = channel.info().credentials.iter().filter(|name| context.env().get_nonblank(name).is_none());
     for name in unset.filter(|_| args.use_env) {
         output::error_line(&format!("{name} is not set here: the gateway has to be started with it."));

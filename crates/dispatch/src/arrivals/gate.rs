@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Mentioned, PairingStore,
+    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Guests, Mentioned, PairingStore,
     ReactionNotifications, Requested, Speaker, pairing,
 };
 use openclaw_channels::{
@@ -221,15 +221,21 @@ async fn admit(
     let is_direct = conversation.kind == ConversationKind::Direct;
     let asks_store = is_direct && !matches!(access.dm_policy, DmPolicy::Open | DmPolicy::Disabled);
     let store = PairingStore::new(config.paths().credentials_dir(), &address.channel, &address.account);
-    let paired = if asks_store { allowed(store.clone()).await? } else { Vec::new() };
-    let speaker = Speaker { channel, settings: access, paired: &paired, address, conversation, sender };
-    match speaker.gate() {
-        Gate::Heard(admission) => Ok(admission),
-        Gate::Unheard(why) => {
+    let guests = if asks_store { guests(store.clone()).await } else { Guests::default() };
+    let speaker =
+        Speaker { channel, settings: access, paired: &guests.entries, address, conversation, sender };
+    match (speaker.gate(), guests.unreadable) {
+        (Gate::Heard(admission), _) => Ok(admission),
+        // Who is not in may be in what can't be read: they are told nothing.
+        (Gate::Unheard(_) | Gate::Pairing, Some(error)) => {
+            tracing::error!(sender = %sender.id, %error, "who is let in by pairing can't be read: a message is not heard");
+            Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
+        }
+        (Gate::Unheard(why), None) => {
             tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
             Err(Fate::dropped(why))
         }
-        Gate::Pairing => {
+        (Gate::Pairing, None) => {
             let meta = meta(event);
             let id = sender.id.clone();
             let requested = tokio::task::spawn_blocking(move || store.request(&id, meta)).await;
@@ -252,11 +258,11 @@ async fn admit(
     }
 }
 
-async fn allowed(store: PairingStore) -> Result<Vec<String>, Fate> {
-    let read = tokio::task::spawn_blocking(move || store.allowed()).await;
-    read.map_err(std::io::Error::other).and_then(|read| read).map_err(|error| {
-        tracing::error!(%error, "who is let in by pairing can't be read: a message is not heard");
-        Fate::dropped(reasons::DM_POLICY)
+async fn guests(store: PairingStore) -> Guests {
+    let read = tokio::task::spawn_blocking(move || store.guests()).await;
+    read.unwrap_or_else(|error| Guests {
+        unreadable: Some(std::io::Error::other(error)),
+        ..Guests::default()
     })
 }
 

@@ -84,9 +84,8 @@ impl Place {
             Err(error) => return format!("⚠️ channels.{} can't be read: {error}", self.id()),
         };
         let store = self.store(config);
-        let paired = tokio::task::spawn_blocking(move || store.allowed()).await;
-        let paired = paired.ok().and_then(Result::ok).unwrap_or_default();
-        self.card(&access, &paired, asked.scope)
+        let paired = tokio::task::spawn_blocking(move || store.guests()).await.unwrap_or_default();
+        self.card(&access, &paired.entries, asked.scope)
     }
 
     fn card(&self, access: &AccessSettings, paired: &[String], scope: Scope) -> String {

@@ -5,6 +5,7 @@ mod backlog;
 
 use std::collections::VecDeque;
 
+use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
 use tokio::time::Instant;
@@ -131,6 +132,8 @@ enum Active {
 struct ActiveRun {
     run_id: RunId,
     chat: bool,
+    /// Where its answer goes.
+    place: Option<Address>,
     /// Whether it has altered the session, if it does.
     settled: bool,
     takes_steering: bool,
@@ -208,9 +211,11 @@ impl<J: Turn> Machine<J> {
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
             QueueMode::Steer | QueueMode::SteerBacklog => {
-                // Whatever waits was said before, and comes before.
+                // Whatever waits was said before, and comes before. What is answered elsewhere is not answered by this run.
                 let may_overtake = !self.has_waiting();
-                if let Some(run) = self.run().filter(|run| run.streaming && may_overtake) {
+                let is_taken =
+                    |run: &&mut ActiveRun| run.streaming && may_overtake && run.place.as_ref() == job.place();
+                if let Some(run) = self.run().filter(is_taken) {
                     run.steered.push(job.run_id().clone());
                     return vec![Effect::Steer(job)];
                 }
@@ -325,6 +330,7 @@ impl<J: Turn> Machine<J> {
         self.active = Some(Active::Run(ActiveRun {
             run_id: job.run_id().clone(),
             chat: job.is_chat(),
+            place: job.place().cloned(),
             settled: !job.alters(),
             takes_steering: job.takes_steering(),
             streaming: false,

@@ -21,8 +21,10 @@ const DISK_PAUSE: Duration = Duration::from_secs(5);
 pub(super) enum Ended {
     /// It is free for the next.
     Over,
-    /// It is tried again after a pause.
+    /// It is tried again, not sooner.
     Retry(Duration),
+    /// It is tried again after a pause, or when the platform can be reached again.
+    Pause(Duration),
 }
 
 /// Tries. A delivery that can't be read or stored is left where it is for a later one.
@@ -84,7 +86,11 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     let late = now.saturating_sub(accepted_at) > LATE_MS;
     let sent =
         in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
-    settle(inner, delivery, states::of_sending(attempts, sent)).await
+    let is_asked_to_wait = matches!(sent, Err(SendError::Retry { after: Some(_), .. }));
+    match settle(inner, delivery, states::of_sending(attempts, sent)).await {
+        Ended::Retry(pause) if !is_asked_to_wait => Ended::Pause(pause),
+        ended => ended,
+    }
 }
 
 /// Tells what became of a delivery, where it is over, and stores it.

@@ -42,10 +42,18 @@ pub(super) struct Lanes {
 
 #[derive(Debug, Default)]
 struct Lane {
-    /// With the time before which each is not to be tried.
-    waiting: BTreeMap<i64, Instant>,
+    /// When each may be tried.
+    waiting: BTreeMap<i64, Due>,
     /// The one that is being tried. It is still in `waiting`.
     busy: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    /// Not before this.
+    at: Instant,
+    /// The pause is our own, and nobody minds if it is shorter.
+    is_pause: bool,
 }
 
 /// What became of a try.
@@ -55,11 +63,14 @@ pub(super) enum Settled {
     Over,
     /// It is to be tried again, not before this.
     Retry(Instant),
+    /// It is to be tried again at this time, or when [`Lanes::hurry`] says so.
+    Pause(Instant),
 }
 
 impl Lanes {
     /// Adds one. One that is here already stays as it is.
     pub(super) fn add(&mut self, key: LaneKey, number: i64, due: Instant) {
+        let due = Due { at: due, is_pause: false };
         self.lanes.entry(key).or_default().waiting.entry(number).or_insert(due);
     }
 
@@ -92,10 +103,19 @@ impl Lanes {
         let Some(number) = lane.busy.take() else { return };
         match settled {
             Settled::Over => drop(lane.waiting.remove(&number)),
-            Settled::Retry(due) => drop(lane.waiting.insert(number, due)),
+            Settled::Retry(at) => drop(lane.waiting.insert(number, Due { at, is_pause: false })),
+            Settled::Pause(at) => drop(lane.waiting.insert(number, Due { at, is_pause: true })),
         }
         if lane.waiting.is_empty() {
             self.lanes.remove(key);
+        }
+    }
+
+    /// The platform can be reached again: what pauses since it could not is tried now.
+    pub(super) fn hurry(&mut self, now: Instant, is_meant: impl Fn(&LaneKey) -> bool) {
+        let meant = self.lanes.iter_mut().filter(|(key, _)| is_meant(key)).map(|(_, lane)| lane);
+        for due in meant.flat_map(|lane| lane.waiting.values_mut()).filter(|due| due.is_pause) {
+            due.at = due.at.min(now);
         }
     }
 
@@ -109,7 +129,7 @@ impl Lanes {
 impl Lane {
     fn head(&self) -> Option<(i64, Instant)> {
         let (number, due) = self.waiting.first_key_value()?;
-        self.busy.is_none().then_some((*number, *due))
+        self.busy.is_none().then_some((*number, due.at))
     }
 }
 
@@ -129,6 +149,22 @@ mod tests {
     fn numbers(mut started: Vec<(LaneKey, i64)>) -> Vec<i64> {
         started.sort_by_key(|(_, number)| *number);
         started.into_iter().map(|(_, number)| number).collect()
+    }
+
+    #[test]
+    fn what_pauses_is_tried_when_its_platform_is_back_and_what_was_asked_to_wait_waits() {
+        let (now, mut lanes) = (Instant::now(), Lanes::default());
+        let later = now + Duration::from_secs(120);
+        for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4)] {
+            lanes.add(lane(target), number, now);
+        }
+        assert_eq!(numbers(lanes.start(now, 9, |_| true)), [1, 3, 4]);
+        lanes.settle(&lane("x"), Settled::Pause(later));
+        lanes.settle(&lane("y"), Settled::Retry(later));
+        lanes.settle(&lane("z"), Settled::Pause(later));
+        assert!(lanes.start(now, 9, |_| true).is_empty());
+        lanes.hurry(now, |key| key.target != "z");
+        assert_eq!(numbers(lanes.start(now, 9, |_| true)), [1], "in its order, and no other platform's");
     }
 
     #[test]

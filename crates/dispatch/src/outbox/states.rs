@@ -62,6 +62,8 @@ const PAUSES: [Duration; 4] = [
 const SHORTEST_PAUSE: Duration = Duration::from_millis(400);
 /// Pause while a channel is not connected.
 const NOT_READY: Duration = Duration::from_secs(5);
+/// Pause while a platform can't be reached. Its account says when it can again, which ends the pause.
+const UNREACHABLE: Duration = Duration::from_secs(15);
 /// A platform that asks to wait for longer has refused (spec `channels.md` §5.4).
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5 * 60);
 /// No pause is longer; one on disk that says so is a clock's that jumped.
@@ -119,6 +121,8 @@ fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
             let reason = SendError::NotReady.to_string();
             retry(unsent, NOT_READY, attempts.saturating_sub(1), reason)
         }
+        // However long the network is gone: nothing is given up for it.
+        SendError::Unreachable { reason } => retry(unsent, UNREACHABLE, attempts.saturating_sub(1), reason),
         SendError::Retry { reason, after: Some(wish) } if wish > MAX_RETRY_AFTER => {
             Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
         }
@@ -156,6 +160,7 @@ mod tests {
     #[test]
     fn a_try_that_failed_is_followed_by_another_or_by_giving_up() {
         use DeliveryState::{Pending, Uncertain};
+        let unreachable = || SendError::Unreachable { reason: "no route".to_owned() };
         let unsure = || SendError::Uncertain { reason: "silence".to_owned() };
         let gone = || SendError::Final { reason: "no such chat".to_owned() };
         let again = |state, seconds, attempts, reason: &str| {
@@ -181,6 +186,8 @@ mod tests {
             (1, unsure(), again(Uncertain, 5, 1, "silence")),
             (5, unsure(), failed("silence (after 5 tries; it is not known whether it arrived)")),
             (1, SendError::NotReady, again(Pending, 5, 0, "the channel is not ready")),
+            (1, unreachable(), again(Pending, 15, 0, "no route")),
+            (5, unreachable(), again(Pending, 15, 4, "no route")),
             (5, SendError::NotReady, again(Pending, 5, 4, "the channel is not ready")),
         ];
         for (attempts, error, expected) in rows {

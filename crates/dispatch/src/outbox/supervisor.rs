@@ -32,11 +32,13 @@ struct Registered {
     running: bool,
     /// Whether an old delivery is open again.
     rescan: bool,
+    /// Accounts whose platform can be reached again.
+    back: Vec<(String, String)>,
 }
 
 impl Default for Accounts {
     fn default() -> Self {
-        let state = Registered { by_name: HashMap::new(), running: false, rescan: false };
+        let state = Registered { by_name: HashMap::new(), running: false, rescan: false, back: Vec::new() };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 }
@@ -66,6 +68,16 @@ impl Accounts {
     pub(super) fn rescan(&self) {
         self.state.lock().rescan = true;
         self.wake();
+    }
+
+    /// The platform of an account can be reached again.
+    pub(super) fn is_back(&self, channel: &str, account: &str) {
+        self.state.lock().back.push((channel.to_owned(), account.to_owned()));
+        self.wake();
+    }
+
+    fn take_back(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.state.lock().back)
     }
 
     fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Account>> {
@@ -146,6 +158,9 @@ impl Supervisor {
         if self.inner.accounts.take_rescan() {
             self.seen = 0;
         }
+        for (channel, account) in self.inner.accounts.take_back() {
+            self.lanes.hurry(Instant::now(), |lane| lane.channel == channel && lane.account == account);
+        }
         let seen = self.seen;
         match self.inner.journal.open_deliveries(seen).await {
             Ok(found) => {
@@ -196,6 +211,7 @@ impl Supervisor {
         let settled = match ended {
             Ended::Over => Settled::Over,
             Ended::Retry(pause) => Settled::Retry(Instant::now() + pause),
+            Ended::Pause(pause) => Settled::Pause(Instant::now() + pause),
         };
         self.lanes.settle(&lane, settled);
     }

@@ -87,7 +87,11 @@ fn error_text(text: &str) -> String {
         return text.to_owned();
     }
     let lower = text.to_lowercase();
-    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(|sign| lower.contains(sign)));
+    // A status is a word of its own: it may stand in ids and keys.
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let is_number = |sign: &str| sign.bytes().all(|byte| byte.is_ascii_digit());
+    let is_in = |sign: &&str| if is_number(sign) { words.contains(sign) } else { lower.contains(*sign) };
+    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(|sign| is_in(sign)));
     known.map_or_else(|| text.to_owned(), |(_, said)| (*said).to_owned())
 }
 

@@ -100,12 +100,28 @@ impl Life {
 
     /// Nobody waits for the menu, and it does not outlive the work.
     async fn work_and_offer(&self, account: &dyn Account, status: &StatusReport) -> Exit {
-        let mut working = std::pin::pin!(self.work(account, status));
+        let beside = async { tokio::join!(self.offer_commands(account), self.watch(status)) };
         tokio::select! { biased;
-            exit = &mut working => return exit,
-            () = self.offer_commands(account) => {}
+            exit = self.work(account, status) => exit,
+            // Watching has no end.
+            _ = beside => Exit::Stopped,
         }
-        working.await
+    }
+
+    /// What could not be sent is sent as soon as the platform can be reached again.
+    async fn watch(&self, status: &StatusReport) {
+        let mut watched = status.watch();
+        let mut was_connected = true;
+        loop {
+            let is_connected = watched.borrow_and_update().connected;
+            if is_connected && !was_connected {
+                self.state.dispatch.outbox().hurry(self.channel.info().id, &self.id);
+            }
+            was_connected = is_connected;
+            if watched.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// A panic ends this account's work and nothing else.

@@ -31,7 +31,10 @@ fn an_account_lies_over_its_channel_and_defaults_come_last() {
     assert_eq!(b.allow_from, Some(vec![Entry("+2".to_owned()), Entry("3".to_owned())]));
     let bare = of("{channels: {telegram: {}}}", "default");
     assert_eq!((bare.dm_policy, bare.group_policy), (DmPolicy::Pairing, GroupPolicy::Allowlist));
-    assert_eq!((bare.fetch_limit(), bare.text_limit(), bare.shows_link_previews()), (5_000_000, 4000, true));
+    assert_eq!(
+        (bare.fetch_limit(), bare.text_limit(), bare.shows_link_previews()),
+        (5 * 1024 * 1024, 4000, true)
+    );
     assert!(!bare.actions.sticker && bare.actions.edit_message);
     assert_eq!(bare.retry, RetrySettings::default());
 }

@@ -93,7 +93,7 @@ async fn a_server_that_is_not_there_was_not_told() {
     tokio::task::yield_now().await;
     let scene = Scene { server: openclaw_testkit::telegram::TelegramServer::start().await, dir, bot };
     let error = scene.send_to("5", None, &text("hi", None)).await.unwrap_err();
-    assert!(matches!(error, SendError::Retry { after: None, .. }), "{error:?}");
+    assert!(matches!(error, SendError::Unreachable { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -344,7 +344,7 @@ async fn files_are_fetched_within_limits() {
     assert!(fetched.path.starts_with(&to) && fetched.path.extension().is_some_and(|ending| ending == "jpg"));
     let too_large = FetchError::TooLarge { size: 2000, limit: 1000 };
     assert_eq!(scene.bot.fetch(&media("big", None), &to, 1000).await, Err(too_large));
-    let told = FetchError::TooLarge { size: 9_000_000, limit: 5_000_000 };
+    let told = FetchError::TooLarge { size: 9_000_000, limit: 5 * 1024 * 1024 };
     assert_eq!(scene.bot.fetch(&media("f1", Some(9_000_000)), &to, u64::MAX).await, Err(told));
     assert_eq!(scene.bot.fetch(&media("none", None), &to, 1000).await, Err(FetchError::Gone));
     assert!(matches!(scene.bot.fetch(&media("f2", None), &to, 1000).await, Err(FetchError::Failed(_))));

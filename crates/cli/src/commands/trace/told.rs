@@ -134,6 +134,9 @@ fn binding(name: &str) -> String {
 fn explained(reason: &str) -> String {
     let meaning = match reason {
         "dm-policy" => "its sender is not let in (channels.<id>.dmPolicy, allowFrom, openclaw pairing)",
+        "pairing-unreadable" => {
+            "who was let in could not be read (credentials/<channel>-allowFrom.json; see the log)"
+        }
         "group-policy" => {
             "the group or its sender is not let in (channels.<id>.groupPolicy, groups, groupAllowFrom)"
         }

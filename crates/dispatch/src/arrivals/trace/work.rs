@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use openclaw_protocol::message::Message;
 use openclaw_protocol::params::channels::TraceTool;
 use openclaw_sessions::transcript::head::Kind;
+use openclaw_sessions::transcript::inject::is_injected;
 use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptReader};
 
 /// How much of a transcript's end is read. An older run's calls are not told.
@@ -50,6 +51,8 @@ fn gather(behind: &[Entry]) -> Work {
             Message::User(_) if is_answered => break,
             // Steered into the run.
             Message::User(_) => {}
+            // The gateway said it by itself, such as the answer of a command.
+            Message::Assistant(_) if is_injected(message) => {}
             Message::Assistant(answer) => {
                 work.model_calls += 1;
                 is_answered = answer.tool_calls().next().is_none();

@@ -204,6 +204,9 @@ impl<J: Turn> Machine<J> {
 
     fn begin_all(&mut self, leader: J, items: Vec<J>, answer_as: Option<J>) -> Effect<J> {
         self.run_of(&leader);
+        if let (Some(run), Some(newest)) = (self.run(), &answer_as) {
+            run.place = newest.place().cloned();
+        }
         let cut = std::mem::take(&mut self.backlog.cut);
         let dropped = std::mem::take(&mut self.backlog.dropped);
         Effect::StartAll(Batch { leader, items, cut, dropped, answer_as })

@@ -256,6 +256,32 @@ fn what_waited_is_run_as_the_tables_say() {
     }
 }
 
+/// The answer goes where the run's own message was said: to somebody else's words it would be told to the wrong people, or to nobody.
+#[test]
+fn only_what_is_answered_in_the_same_place_is_steered() {
+    for mode in [QueueMode::Steer, QueueMode::SteerBacklog] {
+        let rows = [
+            ("slack:A", true),
+            ("slack:B", false),
+            ("telegram:A", false),
+            ("slack:A/7", false),
+            ("webchat", false),
+        ];
+        for (to, is_steered) in rows {
+            let now = Instant::now();
+            let mut lane = busy(now);
+            let job = prompt("second", 1, to, QueueSettings { mode, ..NO_WAIT });
+            let effects = say(&mut lane, now, job.clone());
+            let expect = if is_steered { vec![Effect::Steer(job.clone())] } else { Vec::new() };
+            assert_eq!(effects, expect, "{mode:?} {to}");
+            let behind = lane.on(now, Input::Ended { untaken: Vec::new() });
+            let runs: Vec<String> = behind.iter().map(shown).collect();
+            let expect: &[&str] = if is_steered { &[] } else { &["second"] };
+            assert_eq!(runs, expect, "{mode:?} {to}: it is asked by itself");
+        }
+    }
+}
+
 #[test]
 fn the_same_message_does_not_wait_twice_in_one_place() {
     let told = |name: &str, order, id: &str, to: &str| Job {
