@@ -135,8 +135,9 @@ impl PairingStore {
         for file in self.lists() {
             match read_whole(file) {
                 Ok(list) => {
-                    let new: Vec<String> =
-                        list.allow_from.into_iter().filter(|entry| !guests.entries.contains(entry)).collect();
+                    // Nobody lets in everybody by a code.
+                    let is_new = |entry: &String| entry != "*" && !guests.entries.contains(entry);
+                    let new: Vec<String> = list.allow_from.into_iter().filter(is_new).collect();
                     guests.entries.extend(new);
                 }
                 Err(error) => guests.unreadable = Some(error),
@@ -468,6 +469,7 @@ mod tests {
             (r#"{"allowFrom":[7, "8", null]}"#, ["7", "8"].as_slice()),
             ("\u{feff}{\"version\":1,\"allowFrom\":[\"7\"]}", &["7"]),
             (r#"{"version":"2"}"#, &[]),
+            (r#"{"allowFrom":["*", "7"]}"#, &["7"]),
         ] {
             fs::write(&shared, written).unwrap();
             assert_eq!(main.guests().entries, names(expect), "{written}");

@@ -1,7 +1,7 @@
 //! The answer of Chat Completions.
 
 use openclaw_protocol::message::{StopReason, Usage};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::request::REASONING_FIELDS;
@@ -29,8 +29,9 @@ struct OpenCall {
 
 #[derive(Deserialize)]
 struct Chunk {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_none")]
     choices: Vec<Choice>,
+    #[serde(default, deserialize_with = "figures")]
     usage: Option<WireUsage>,
     error: Option<Value>,
 }
@@ -40,6 +41,7 @@ struct Choice {
     delta: Option<Delta>,
     message: Option<Delta>,
     finish_reason: Option<String>,
+    #[serde(default, deserialize_with = "figures")]
     usage: Option<WireUsage>,
 }
 
@@ -85,28 +87,54 @@ struct FunctionDelta {
 
 #[derive(Deserialize)]
 struct WireUsage {
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     total_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
     completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
+    #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
+    #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u64>,
+}
+
+/// Usage is told beside an answer: whatever it looks like, the answer is good.
+fn figures<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WireUsage>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
+}
+
+/// A number of tokens, however it is written; nothing for one that can't be.
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let written = Value::deserialize(from)?;
+    // Saturates; tokens are far below where a fraction would be lost.
+    let rounded = || written.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
+    Ok(written.as_u64().or_else(rounded))
+}
+
+/// `null` is as good as nothing.
+fn or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Choice>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl Decoder for CompletionsDecoder {
     fn event(&mut self, event: &SseEvent, out: &mut Assembly) -> Result<Flow, ModelFailure> {
-        if event.data.trim() == "[DONE]" {
-            return self.done(out);
+        match event.data.trim() {
+            "[DONE]" => return self.done(out),
+            "null" => return Ok(Flow::More),
+            _ => {}
         }
         let chunk: Chunk = serde_json::from_str(&event.data)
             .map_err(|_| garbage(format_args!("an event that is no completion: {}", glimpse(&event.data))))?;

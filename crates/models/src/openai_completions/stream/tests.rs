@@ -52,6 +52,27 @@ fn text_and_usage_arrive() {
     assert_eq!((message.stop_reason, message.timestamp), (StopReason::Stop, 7));
 }
 
+/// Usage stands beside the answer, which is good whatever its figures are.
+#[test]
+fn odd_figures_spoil_no_answer() {
+    let rows = [
+        (json!({"prompt_tokens": 5.0, "completion_tokens": 2}), (5, 2)),
+        (json!({"prompt_tokens": 5.5, "completion_tokens": 2}), (5, 2)),
+        (json!({"prompt_tokens": -5, "completion_tokens": 2}), (0, 2)),
+        (json!({"prompt_tokens": "5", "completion_tokens": 2, "total_tokens": "x"}), (0, 2)),
+        (json!([]), (0, 0)),
+        (json!("none"), (0, 0)),
+    ];
+    for (usage, expect) in rows {
+        let last = json!({"choices": null, "usage": usage});
+        let chunks = [delta(json!({"content": "hello"})), Value::Null, finish("stop"), last];
+        let found = check_stream(&spec(), &sse(&chunks));
+        let message = message_of(&found);
+        assert_eq!((message.text(), message.stop_reason), ("hello".to_owned(), StopReason::Stop), "{usage}");
+        assert_eq!((message.usage.input, message.usage.output), expect, "{usage}");
+    }
+}
+
 #[test]
 fn parallel_calls_are_told_apart_by_index_even_when_they_interleave() {
     let piece = |index: u64, text: &str| {
