@@ -183,6 +183,26 @@ async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
+/// The channel's own token is the account `default` only while no other is named.
+#[tokio::test]
+async fn a_second_bot_leaves_the_first_at_work() {
+    let server = TelegramServer::start().await;
+    let env = ("OPENCLAW_TELEGRAM_API_ROOT", server.root());
+    let gateway = gateway().env(env.0, env.1).start().await.unwrap();
+    let add = ["channels", "add", "--channel", "telegram", "--token"];
+    let first = server.token();
+    let (exit, out, err) = run(&gateway, &[&add[..], &[&first]].concat()).await;
+    assert_eq!(exit, 0, "{out}{err}");
+    let second = [&add[..], &["222222:AA-another-token-of-a-test", "--account", "second"]].concat();
+    let (exit, out, err) = run(&gateway, &second).await;
+    assert!(exit == 0 && out.contains("is called \"default\" from now on"), "{out}{err}");
+    let (_, list, err) = run(&gateway, &["channels", "list"]).await;
+    for account in ["default", "second"] {
+        let line = format!("- Telegram {account}: configured, token=config, enabled");
+        assert!(list.contains(&line), "{list}{err}");
+    }
+}
+
 #[tokio::test]
 async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
     let server = TelegramServer::start().await;

@@ -397,7 +397,7 @@ fn add_account(
         }
     }
     // Where no account is named, the channel's own keys are the account `default`; where one is, that has to be named too.
-    let section = value_path::get(&loaded.snapshot.parsed, &path[..2]).and_then(Value::as_object);
+    let section = loaded.snapshot.parsed.pointer(&format!("/channels/{id}")).and_then(Value::as_object);
     let has_default =
         section.is_some_and(|own| own.contains_key("botToken") || own.contains_key("tokenFile"));
     let names_default = account != DEFAULT && !has_accounts && has_default;

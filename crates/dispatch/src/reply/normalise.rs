@@ -91,7 +91,7 @@ fn error_text(text: &str) -> String {
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let is_number = |sign: &str| sign.bytes().all(|byte| byte.is_ascii_digit());
     let is_in = |sign: &&str| if is_number(sign) { words.contains(sign) } else { lower.contains(*sign) };
-    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(|sign| is_in(sign)));
+    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(is_in));
     known.map_or_else(|| text.to_owned(), |(_, said)| (*said).to_owned())
 }
 
