@@ -9,7 +9,7 @@ use openclaw_channels::text::discord::{DiscordLimits, chunk_discord};
 use openclaw_channels::text::fence::fences;
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, Markup, chunk, chunk_lines};
 use openclaw_config::settings::BreakPreference;
-use openclaw_dispatch::reply::{BlockChunker, ChunkSettings, DirectiveStream, Drain};
+use openclaw_dispatch::reply::{BlockChunker, ChunkSettings, Drain};
 
 /// Below it lines of fences have no room, and characters of several units may not fit.
 const SMALLEST: usize = 64;
@@ -57,7 +57,6 @@ fuzz_target!(|bytes: &[u8]| {
         by_paragraph: newline,
     };
     let mut chunker = BlockChunker::new(settings);
-    let mut directives = DirectiveStream::default();
     let step = 1 + usize::from(size % 7);
     let mut blocks = Vec::new();
     let chars: Vec<char> = text.chars().collect();
@@ -67,10 +66,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     blocks.extend(chunker.drain(Drain::All));
     assert!(chunker.is_empty() && blocks.iter().all(|block| utf16.fits(&block.text)));
-    for block in blocks {
-        let _ = directives.push(&block.text);
-    }
-    let _ = directives.finish();
+    assert!(blocks.is_sorted_by_key(|block| block.end) && blocks.iter().all(|block| block.end <= text.len()));
 });
 
 fn bare(text: &str) -> String {

@@ -92,6 +92,7 @@ mod strange_pages;
 mod strange_words;
 mod telegram;
 mod telegram_bad_input;
+mod telegram_blocks;
 mod telegram_groups;
 mod tool_secrets;
 mod tools;

@@ -19,7 +19,7 @@ fn from(person: i64, id: i64, text: &str) -> Value {
     numbered(private_message(person, text), id)
 }
 
-fn numbered(mut update: Value, id: i64) -> Value {
+pub(crate) fn numbered(mut update: Value, id: i64) -> Value {
     update["message"]["message_id"] = json!(id);
     update
 }
@@ -49,7 +49,7 @@ async fn echo(gate: &Gate) -> ModelServer {
 }
 
 /// What became of a message, once it satisfies the test.
-async fn traced(gateway: &GatewayUnderTest, id: i64, is: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn traced(gateway: &GatewayUnderTest, id: i64, is: impl Fn(&Value) -> bool) -> Value {
     let asking = async {
         let mut client = gateway.client().await.unwrap();
         loop {

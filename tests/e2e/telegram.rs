@@ -29,7 +29,7 @@ pub(crate) async fn bot(
     gateway().fake_model(&model.v1()).config(config).start().await.unwrap()
 }
 
-fn merge(into: &mut Value, more: Value) {
+pub(crate) fn merge(into: &mut Value, more: Value) {
     match (into, more) {
         (Value::Object(into), Value::Object(more)) => {
             for (key, value) in more {
@@ -253,36 +253,6 @@ async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
     assert!(exit == 0 && out.contains("Cleared the token"), "{out}{err}");
     let (_, out, _) = run(&gateway, &["channels", "status"]).await;
     assert!(out.contains("not configured, stopped"), "{out}");
-}
-
-#[tokio::test]
-async fn blocks_are_sent_while_the_rest_is_written_and_nothing_twice() {
-    let server = TelegramServer::start().await;
-    let (first, second) = ("One paragraph is here. ".repeat(3), "And another one follows. ".repeat(3));
-    let whole = format!("{first}\n\n{second}");
-    let told = whole.clone();
-    let model = ModelServer::answering(move |_| Reply::deltas(told.split_inclusive(' '))).await;
-    let mut section = open();
-    merge(
-        &mut section,
-        json!({"blockStreaming": true, "blockStreamingCoalesce": {"minChars": 1, "maxChars": 100, "idleMs": 10}}),
-    );
-    let chunk = json!({"agents": {"defaults": {"blockStreamingChunk": {"minChars": 40, "maxChars": 100}}}});
-    let gateway = bot(&server, &model, section, chunk).await;
-    server.push(private_message(5, "tell me"));
-    let sent = |made: &[Value]| {
-        made.iter()
-            .filter_map(|message| message["text"].as_str())
-            .collect::<Vec<_>>()
-            .join(" ")
-            .replace('\n', " ")
-    };
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    server.has_made("all of the answer", |made| plain(&sent(made)) == plain(&whole)).await;
-    let mut client = gateway.client().await.unwrap();
-    let traced = client.request("trace", json!({})).await.unwrap();
-    let deliveries = traced["events"][0]["run"]["deliveries"].as_array().unwrap();
-    assert!(deliveries.len() > 1, "it came in blocks: {traced}");
 }
 
 #[tokio::test]

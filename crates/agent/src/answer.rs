@@ -5,7 +5,7 @@ use openclaw_models::{FailureKind, ModelEvent, ModelFailure, ModelRequest};
 use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
 use tokio::sync::mpsc;
 
-use crate::event::{RunEvent, TextChange};
+use crate::event::{Quote, RunEvent, TextChange};
 use crate::payload::Answer;
 use crate::run::{ReasoningVisibility, RunModel};
 use crate::stop::Stop;
@@ -42,7 +42,7 @@ pub(crate) async fn stream(
                 heard = true;
                 let change = visible.push(block, &delta);
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.text(visible.raw()))).await;
-                show(events, change).await;
+                show(events, visible.take_quote(), change).await;
             }
             Some(Some(ModelEvent::ThinkingDelta { block, delta })) => {
                 heard = true;
@@ -53,7 +53,8 @@ pub(crate) async fn stream(
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
-                    show(events, visible.finish(&message.text())).await;
+                    let change = visible.finish(&message.text());
+                    show(events, visible.take_quote(), change).await;
                     if reasoning == ReasoningVisibility::On
                         && let Some(thought) = Answer::of(&message).reasoning(candidate.reasoning_tags)
                     {
@@ -93,9 +94,12 @@ async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {
     }
 }
 
-async fn show(events: &mpsc::Sender<RunEvent>, shown: Option<TextChange>) {
+async fn show(events: &mpsc::Sender<RunEvent>, quote: Option<Quote>, shown: Option<TextChange>) {
+    // Nobody listening any more is no reason to stop.
+    if let Some(quote) = quote {
+        let _ = events.send(RunEvent::Quotes(quote)).await;
+    }
     if let Some(change) = shown {
-        // Nobody listening any more is no reason to stop.
         let _ = events.send(RunEvent::Assistant(change)).await;
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::reply::ReplyTo;
+
 /// One event of a run, without envelope: `runId`, `seq`, `ts` and `sessionKey` are the caller's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
@@ -14,6 +16,8 @@ pub enum RunEvent {
     Asking,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
     Assistant(TextChange),
+    /// What the text that comes next quotes, where a reply tag in it says so. Clients do not hear it.
+    Quotes(Quote),
     /// What the model thinks grew; only where it is shown while it is thought. Clients do not hear it.
     Thinking(TextChange),
     /// All that the model thought before a message, in the words for people; only where it is a message of its own. Clients do
@@ -67,6 +71,17 @@ pub enum RunEvent {
         /// How it ended.
         end: RunEnd,
     },
+}
+
+/// A reply tag in an answer that is being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quote {
+    /// What is quoted.
+    pub reply_to: ReplyTo,
+    /// Whether some of the message was told before.
+    pub is_under_way: bool,
+    /// Bytes of the change that comes next which stand before the tag.
+    pub after: usize,
 }
 
 /// What became of the text of the current assistant message. Told as a change, so that a long text is not copied for each word.

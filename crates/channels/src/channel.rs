@@ -18,7 +18,7 @@ use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
     Address, Attempt, ConversationKind, Found, Inbound, MediaRef, Outgoing, Part, Receipt, Repeats,
-    SendError, Sender,
+    RetryPolicy, SendError, Sender,
 };
 
 /// A future of a channel.
@@ -77,6 +77,11 @@ pub trait Account: Send + Sync + 'static {
     fn turn(&self, at: &Address) -> Turn {
         let _ = at;
         Turn::Now
+    }
+
+    /// How soon a part is sent again that was not taken.
+    fn retry(&self) -> RetryPolicy {
+        RetryPolicy::ONCE
     }
 
     /// Sends one part by one request: what is tried again is decided by the caller.

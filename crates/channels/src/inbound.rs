@@ -85,6 +85,9 @@ pub struct InboundMessage {
     /// What it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<Quoted>,
+    /// What its thread began with, where the platform tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_starter: Option<String>,
     /// Who said it first, where it is passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<Forwarded>,

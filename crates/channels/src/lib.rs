@@ -13,6 +13,7 @@ pub mod markdown;
 mod outbound;
 pub mod platforms;
 pub mod registry;
+mod retry;
 mod status;
 pub mod telegram;
 pub mod text;
@@ -30,4 +31,5 @@ pub use inbound::{
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
 pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
+pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, StatusReport};

@@ -25,13 +25,25 @@ pub(crate) struct Job {
     pub(crate) order: u64,
     /// Whether it is done beside a run, as the lane found.
     pub(crate) aside: bool,
+    /// Whether it waited behind a run of its session.
+    pub(crate) has_waited: bool,
     /// A full queue has dropped it as the so-manyth, and the agent is to be told.
     pub(crate) cut: Option<u64>,
 }
 
 impl Job {
     pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: i64) -> Self {
-        Self { row, gate, since, events_as: None, end_announced: false, order: 0, aside: false, cut: None }
+        Self {
+            row,
+            gate,
+            since,
+            events_as: None,
+            end_announced: false,
+            order: 0,
+            aside: false,
+            has_waited: false,
+            cut: None,
+        }
     }
 
     /// Notes that it was stopped while it waited: its turn only closes it.

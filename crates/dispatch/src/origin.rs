@@ -63,6 +63,12 @@ pub(crate) struct Frame {
     /// Behind the words: what they answer, who said them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) after: String,
+    /// Behind the files, where it is the first message of its session: what the thread began with. Ends with a blank line, or is empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) starter: String,
+    /// Behind everything else: what strangers wrote about the conversation. Begins with a blank line, or is empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) untrusted: String,
 }
 
 impl Origin {
@@ -107,8 +113,8 @@ impl Origin {
 
     /// About how many bytes it has.
     pub(crate) fn weight(&self) -> usize {
-        let Frame { lead, before, after } = &self.frame;
-        [lead, before, after, &self.command_text].into_iter().map(String::len).sum()
+        let Frame { lead, before, after, starter, untrusted } = &self.frame;
+        [lead, before, after, starter, untrusted, &self.command_text].into_iter().map(String::len).sum()
     }
 
     /// Lets a session's row learn where it is talked in (spec `sessions.md` §3.6, §3.7).

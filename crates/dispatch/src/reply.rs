@@ -6,7 +6,6 @@
 //! |---|---|
 //! | which of it is switched on, and how large blocks are | [`settings`] |
 //! | text becomes blocks | [`chunker`] |
-//! | tags in blocks | [`directives`] |
 //! | small blocks become one | [`coalescer`] |
 //! | which blocks are sent, and what is left for the end | [`pipeline`] |
 //! | a pause as people make it | [`human_delay`] |
@@ -18,7 +17,6 @@
 
 pub mod chunker;
 pub mod coalescer;
-pub mod directives;
 pub mod draft;
 pub mod human_delay;
 pub mod normalise;
@@ -32,7 +30,6 @@ pub mod typing;
 
 pub use chunker::{Block, BlockChunker, ChunkSettings, Continues, Drain};
 pub use coalescer::{BlockReply, CoalesceSettings, Coalescer};
-pub use directives::DirectiveStream;
 pub use draft::{DraftEffect, DraftSettings, DraftStream};
 pub use human_delay::Pause;
 pub use pipeline::{BlockPipeline, Effect, SendEnd};

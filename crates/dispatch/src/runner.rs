@@ -296,7 +296,12 @@ async fn drive(
     let turn = runner.message_turn(row);
     turn.remember(prepared.branch.context());
     let verbose = control.verbose.get().copied().unwrap_or_default();
-    let shows = Shows { verbose, reasoning: prepared.reasoning, catalogue: prepared.tools.catalogue() };
+    let shows = Shows {
+        verbose,
+        reasoning: prepared.reasoning,
+        catalogue: prepared.tools.catalogue(),
+        as_it_grows: !control.has_waited,
+    };
     let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
     let mut ended = match &mut live {
         Some(live) => {

@@ -27,6 +27,11 @@ pub fn draw_u32() -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
+/// A random number from 0 to 1.
+pub fn draw_share() -> f64 {
+    f64::from(draw_u32()) / f64::from(u32::MAX)
+}
+
 /// Eight hex digits, as transcript entries are named.
 pub fn hex() -> String {
     format!("{:08x}", draw_u32())

@@ -11,6 +11,8 @@ pub struct Directives {
     pub text: String,
     /// What to quote: the last explicit id, else the current message.
     pub reply_to: Option<ReplyTo>,
+    /// Where the tag that says so begins in what was read.
+    pub(crate) reply_at: usize,
     /// Whether audio goes out as a voice note.
     pub voice: bool,
     /// Media references in order.
@@ -133,14 +135,16 @@ fn tags(text: &str, found: &mut Directives) -> String {
     let mut out = String::with_capacity(text.len());
     let mut seen = false;
     let mut prose: Vec<(String, bool)> = Vec::new();
+    let mut from = 0;
     for (segment, code) in segments(text) {
         if code {
             prose.push((segment.to_owned(), true));
         } else {
-            let (clean, any) = untagged(segment, found);
+            let (clean, any) = untagged(segment, from, found);
             seen |= any;
             prose.push((clean, false));
         }
+        from += segment.len();
     }
     for (segment, code) in prose {
         if seen && !code { out.push_str(&tidy(&segment)) } else { out.push_str(&segment) }
@@ -148,7 +152,8 @@ fn tags(text: &str, found: &mut Directives) -> String {
     out
 }
 
-fn untagged(segment: &str, found: &mut Directives) -> (String, bool) {
+/// `from` is where the segment begins.
+fn untagged(segment: &str, from: usize, found: &mut Directives) -> (String, bool) {
     let mut out = String::with_capacity(segment.len());
     let mut any = false;
     let mut spans = CodeSpans::new(segment);
@@ -176,7 +181,7 @@ fn untagged(segment: &str, found: &mut Directives) -> (String, bool) {
         let parsed = close.and_then(|end| Some((tag(segment.get(inner..end)?)?, end + 2)));
         match parsed {
             Some((tag, after)) => {
-                apply(tag, found);
+                apply(tag, from + next, found);
                 any = true;
                 at = after + put_gap(&mut out, segment.get(after..).unwrap_or_default());
             }
@@ -200,12 +205,13 @@ fn put_gap(out: &mut String, behind: &str) -> usize {
     behind.len() - behind.trim_start_matches([' ', '\t']).len()
 }
 
-fn apply(tag: Tag, found: &mut Directives) {
+fn apply(tag: Tag, at: usize, found: &mut Directives) {
     match tag {
-        Tag::Reply(ReplyTo::Current) => {
-            found.reply_to.get_or_insert(ReplyTo::Current);
+        Tag::Reply(ReplyTo::Current) if found.reply_to.is_some() => {}
+        Tag::Reply(to) => {
+            found.reply_to = Some(to);
+            found.reply_at = at;
         }
-        Tag::Reply(id) => found.reply_to = Some(id),
         Tag::Voice => found.voice = true,
         Tag::Media(reference) => found.media.push(reference),
     }
@@ -386,7 +392,9 @@ mod tests {
         ];
         for (input, text, reply_to, voice) in rows {
             let text = text.to_owned();
-            assert_eq!(parse(input), Directives { text, reply_to, voice, media: Vec::new() }, "{input:?}");
+            let reply_at = parse(input).reply_at;
+            let expect = Directives { text, reply_to, reply_at, voice, media: Vec::new() };
+            assert_eq!(parse(input), expect, "{input:?}");
         }
     }
 

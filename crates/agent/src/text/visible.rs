@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::directive;
+use super::directive::{self, Directives};
 use super::silent;
 use super::tags::{self, TagRules};
-use crate::event::TextChange;
+use crate::event::{Quote, TextChange};
+use crate::reply::ReplyTo;
 
 /// Accumulates the text of one assistant message.
 #[derive(Debug, Default)]
@@ -17,8 +18,19 @@ pub(crate) struct VisibleText {
     shown: String,
     /// Whether anything in `raw` needs more than trimming.
     special: bool,
+    /// What the tags so far say is quoted.
+    reply_to: Option<ReplyTo>,
+    /// What of that nobody was told yet.
+    quote: Option<Quote>,
     /// Below so many bytes a long `raw` is not read anew.
     next_read: usize,
+}
+
+/// A reply tag in a text.
+struct Tagged {
+    reply_to: ReplyTo,
+    /// Bytes to see before it.
+    before: usize,
 }
 
 /// Bytes up to which a text is read anew with every delta. A longer one is read when a sixty-fourth has come in, so that the work grows
@@ -42,7 +54,7 @@ impl VisibleText {
         if self.special && self.raw.len() < self.next_read {
             return None;
         }
-        let text = self.clean(false);
+        let (text, tag) = self.clean(false);
         if silent::may_become_token(&text) {
             return None;
         }
@@ -52,6 +64,7 @@ impl VisibleText {
             false => text.get(self.shown.len()..),
         };
         let delta = delta.filter(|delta| !delta.is_empty()).map(str::to_owned);
+        self.quote(tag);
         if self.raw.len() > READ_EVERY_TIME {
             self.next_read = self.raw.len() + self.raw.len() / 64;
         }
@@ -65,21 +78,40 @@ impl VisibleText {
             whole.clone_into(&mut self.raw);
         }
         self.special = true;
-        let text = self.clean(true);
-        if text.is_empty() || text == self.shown || silent::is_silent(&text) {
+        let (text, tag) = self.clean(true);
+        let text = text.into_owned();
+        if text.is_empty() || silent::is_silent(&text) {
+            return None;
+        }
+        self.quote(tag);
+        if text == self.shown {
             return None;
         }
         if let Some(delta) = text.strip_prefix(self.shown.as_str()) {
-            let delta = delta.to_owned();
-            return Some(self.extend(delta));
+            return Some(self.extend(delta.to_owned()));
         }
-        self.shown = text.into_owned();
+        self.shown = text;
         Some(TextChange::Corrected(self.shown.clone()))
+    }
+
+    /// What the text quotes from here on, once for each tag that changes it. It goes before the text that came with it.
+    pub(crate) fn take_quote(&mut self) -> Option<Quote> {
+        self.quote.take()
     }
 
     /// Everything that arrived, as it came.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
+    }
+
+    fn quote(&mut self, tag: Option<Tagged>) {
+        let Some(Tagged { reply_to, before }) = tag else { return };
+        if self.reply_to.as_ref() != Some(&reply_to) {
+            let after = before.saturating_sub(self.shown.len());
+            self.quote =
+                Some(Quote { reply_to: reply_to.clone(), is_under_way: !self.shown.is_empty(), after });
+            self.reply_to = Some(reply_to);
+        }
     }
 
     fn extend(&mut self, delta: String) -> TextChange {
@@ -96,13 +128,20 @@ impl VisibleText {
         self.raw.get(line..).unwrap_or_default().lines().any(|line| line.trim_start().starts_with('M'))
     }
 
-    fn clean(&self, complete: bool) -> Cow<'_, str> {
+    /// What there is to see of it, and what that quotes.
+    fn clean(&self, complete: bool) -> (Cow<'_, str>, Option<Tagged>) {
         if !self.special {
-            return self.raw.trim().into();
+            return (self.raw.trim().into(), None);
         }
         let stripped = tags::strip(&self.raw, TagRules { final_only: self.final_only, complete }).visible;
         let whole = if complete { stripped.as_str() } else { directive::settled(&stripped) };
-        directive::parse(whole).text.into()
+        let Directives { text, reply_to, reply_at, .. } = directive::parse(whole);
+        let tag = reply_to.map(|reply_to| {
+            let is_known = self.reply_to.as_ref() == Some(&reply_to);
+            let before = || directive::parse(whole.get(..reply_at).unwrap_or_default()).text.len();
+            Tagged { reply_to, before: if is_known { 0 } else { before() } }
+        });
+        (text.into(), tag)
     }
 }
 
@@ -145,6 +184,45 @@ mod tests {
         ];
         for (final_only, deltas, expect) in rows {
             assert_eq!(events(final_only, deltas), expect, "{deltas:?}");
+        }
+    }
+
+    /// What is quoted goes before the text that quotes it (spec `streaming.md` §8).
+    #[test]
+    fn a_tag_is_told_before_the_text_behind_it() {
+        let rows: [(&[&str], &[&str]); 12] = [
+            (&["[[reply_to_current]]", "Hello"], &["> current 0", "Hello"]),
+            (&["[[reply_to:12", "3]] Hi"], &["> 123 0", "Hi"]),
+            (&["[[reply_to_current]]", "Hello", "again"], &["> current 0", "Hello", "again"]),
+            (&["[[reply_to:1]]", "[[reply_to_current]]", "Z"], &["> 1 0", "Z"]),
+            (&["[[reply_to_current]]", "[[reply_to:1]]", "Z"], &["> 1 0", "Z"]),
+            (&["A ", "[[reply_to:1]]", " B"], &["A", "> 1 under way 0", " B"]),
+            (&["A", " [[reply_to:1]]"], &["A", "> 1 under way 0"]),
+            (&["[[reply_to:1]] A", "[[reply_to:2]] B"], &["> 1 0", "A", "> 2 under way 0", " B"]),
+            (&["`[[reply_to:1]]` a [[x]] b"], &["`[[reply_to:1]]` a [[x]] b"]),
+            (&["[[reply_to:1]] NO_REPLY"], &[]),
+            (&["One.\n\n[[reply_to:1]]Two"], &["> 1 4", "One.\n\nTwo"]),
+            (&["On", "e.\n\n[[reply_to:1]]Two"], &["On", "> 1 under way 2", "e.\n\nTwo"]),
+        ];
+        for (deltas, expect) in rows {
+            let mut visible = VisibleText::new(false);
+            let mut out = Vec::new();
+            let mut note = |quote: Option<Quote>, change: Option<TextChange>| {
+                out.extend(quote.map(|Quote { reply_to, is_under_way, after }| {
+                    let id = reply_to.into_id().unwrap_or_else(|| "current".to_owned());
+                    format!("> {id}{} {after}", if is_under_way { " under way" } else { "" })
+                }));
+                out.extend(change.map(|change| match change {
+                    TextChange::Begins(text) | TextChange::Grows(text) | TextChange::Corrected(text) => text,
+                }));
+            };
+            for delta in deltas {
+                let change = visible.push(0, delta);
+                note(visible.take_quote(), change);
+            }
+            let change = visible.finish(&deltas.concat());
+            note(visible.take_quote(), change);
+            assert_eq!(out, expect, "{deltas:?}");
         }
     }
 

@@ -24,8 +24,8 @@ use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
-    Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, SendError, Target, Turn,
-    Unusable,
+    Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy, SendError,
+    Target, Turn, Unusable,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -91,6 +91,31 @@ impl Bot {
         let me = Me::read(&user).ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
         *self.me.lock() = Some(me.clone());
         Ok(me)
+    }
+
+    /// Calls a method; again, where it is certain that nothing was done. What is sent as a message is tried again by the outbox, which remembers
+    /// how often.
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+        let mut tries = 1;
+        loop {
+            let error = match self.client.call(method, params).await {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            };
+            let retry = &self.settings.retry;
+            let pause = retry.pause(tries, rand::random()).and_then(|pause| match &error {
+                ApiError::Unreachable(_) => Some(pause),
+                _ => match error.refusal()? {
+                    Refusal::Trouble => Some(pause),
+                    Refusal::Slower(wish) => Some(retry.asked(wish)).filter(|wait| *wait <= LONGEST_WAIT),
+                    _ => None,
+                },
+            });
+            let Some(pause) = pause else { return Err(error) };
+            tracing::info!(method, %error, ?pause, "asked again");
+            tokio::time::sleep(pause).await;
+            tries += 1;
+        }
     }
 
     /// The agent has reacted to the message that `params` name.
@@ -186,6 +211,10 @@ impl Account for Bot {
 
     fn turn(&self, at: &Address) -> Turn {
         self.turn_of(at)
+    }
+
+    fn retry(&self) -> RetryPolicy {
+        self.settings.retry
     }
 
     fn send<'a>(

@@ -140,7 +140,7 @@ async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
         json!([{"type": "emoji", "emoji": known}])
     };
     let call = json!({"chat_id": place.chat, "message_id": message, "reaction": reaction});
-    match bot.client.call("setMessageReaction", &call).await {
+    match bot.call("setMessageReaction", &call).await {
         Ok(_) if is_removal => Ok(json!({"ok": true, "removed": true})),
         Ok(_) => Ok(json!({"ok": true, "added": emoji})),
         Err(error) if error.refusal() == Some(Refusal::Reaction) => Err(ActionError::Invalid(format!(
@@ -175,10 +175,10 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
         set(&mut marked, "text", formatted.as_str());
         set(&mut marked, "parse_mode", "HTML");
     }
-    let mut done = bot.client.call("editMessageText", &marked).await;
+    let mut done = bot.call("editMessageText", &marked).await;
     let refusal = done.as_ref().err().and_then(ApiError::refusal);
     if words.formatted.is_some() && matches!(refusal, Some(Refusal::Markup | Refusal::TooLong)) {
-        done = bot.client.call("editMessageText", &call).await;
+        done = bot.call("editMessageText", &call).await;
     }
     match done {
         Err(error) if error.refusal() != Some(Refusal::NotModified) => Err(place.failed(bot, error)),
@@ -194,7 +194,7 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 async fn delete(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let call = json!({"chat_id": place.chat, "message_id": place.message(params)?});
-    let done = bot.client.call("deleteMessage", &call).await;
+    let done = bot.call("deleteMessage", &call).await;
     done.map(|_| json!({"ok": true, "deleted": true})).map_err(|error| place.failed(bot, error))
 }
 
@@ -203,7 +203,7 @@ async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let message = place.message(params)?;
     let quietly = params.flag("silent");
     let call = json!({"chat_id": place.chat, "message_id": message, "disable_notification": quietly});
-    let done = bot.client.call("pinChatMessage", &call).await;
+    let done = bot.call("pinChatMessage", &call).await;
     done.map(|_| json!({"ok": true, "pinned": true, "messageId": message.to_string()}))
         .map_err(|error| place.failed(bot, error))
 }
@@ -215,7 +215,7 @@ async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     if !params.at("messageId").is_null() {
         set(&mut call, "message_id", place.message(params)?);
     }
-    let done = bot.client.call("unpinChatMessage", &call).await;
+    let done = bot.call("unpinChatMessage", &call).await;
     done.map(|_| json!({"ok": true, "unpinned": true})).map_err(|error| place.failed(bot, error))
 }
 
@@ -223,7 +223,7 @@ async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 async fn pins(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let call = json!({"chat_id": place.chat});
-    let chat = bot.client.call("getChat", &call).await.map_err(|error| place.failed(bot, error))?;
+    let chat = bot.call("getChat", &call).await.map_err(|error| place.failed(bot, error))?;
     let shown = |pin: &Value| {
         json!({
             "messageId": pin.int("message_id").map(|id| id.to_string()),
@@ -245,7 +245,7 @@ async fn create_topic(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     }
     let name: String = name.chars().take(TOPIC_NAME).collect();
     let call = json!({"chat_id": place.chat, "name": name});
-    let made = bot.client.call("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
+    let made = bot.call("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
     let thread = made.int("message_thread_id").map(|id| id.to_string());
     Ok(json!({"ok": true, "threadId": thread, "threadName": name, "chatId": place.id}))
 }

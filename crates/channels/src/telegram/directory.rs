@@ -11,7 +11,7 @@ use crate::{Peer, SendError, Target};
 /// Asks Telegram.
 pub(super) async fn look_up(bot: &Bot, target: &Target) -> Result<Option<Peer>, SendError> {
     let chat = bot.current(&target.id);
-    match bot.client.call("getChat", &json!({"chat_id": chat_id(&chat)})).await {
+    match bot.call("getChat", &json!({"chat_id": chat_id(&chat)})).await {
         Ok(found) => Ok(found.int("id").map(|id| Peer {
             id: id.to_string(),
             name: found.text("title").map(str::to_owned).or_else(|| person(&found)),

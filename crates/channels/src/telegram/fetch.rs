@@ -27,7 +27,7 @@ pub(super) async fn fetch(bot: &Bot, media: &MediaRef, to: &Path, limit: u64) ->
     if let Some(size) = media.size.filter(|size| *size > limit) {
         return too_large(size);
     }
-    let file = bot.client.call("getFile", &json!({"file_id": media.handle})).await;
+    let file = bot.call("getFile", &json!({"file_id": media.handle})).await;
     let file = file.map_err(|error| failed(&error, media, limit))?;
     let size = file.int("file_size").and_then(|size| u64::try_from(size).ok());
     if let Some(size) = size.filter(|size| *size > limit) {

@@ -28,6 +28,8 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<InboundMessage> {
         return None;
     }
     Some(InboundMessage {
+        // Bots are not shown how a thread began.
+        thread_starter: None,
         message_id,
         goes_on: media.is_empty() && text.encode_utf16().count() >= CUT_AT && !text.starts_with('/'),
         text,

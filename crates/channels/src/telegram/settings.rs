@@ -11,6 +11,7 @@ use openclaw_sessions::key::normalize_account_id;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::RetryPolicy;
 use crate::access::{DmPolicy, Entry, Group, GroupPolicy};
 use crate::markdown::TableMode;
 use crate::text::ChunkMode;
@@ -64,7 +65,7 @@ pub struct AccountSettings {
     /// Seconds of one request.
     pub timeout_seconds: Option<f64>,
     /// How often a request is tried.
-    pub retry: RetrySettings,
+    pub retry: RetryPolicy,
     /// How the Bot API is reached.
     pub network: NetworkSettings,
     /// Proxy of the Bot API.
@@ -170,26 +171,6 @@ pub struct Coalesce {
     pub max_chars: Option<usize>,
     /// Milliseconds without more.
     pub idle_ms: Option<u64>,
-}
-
-/// `retry` (spec `channels.md` §5.4).
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct RetrySettings {
-    /// Tries in all.
-    pub attempts: u32,
-    /// Milliseconds before the second.
-    pub min_delay_ms: u64,
-    /// Milliseconds at most.
-    pub max_delay_ms: u64,
-    /// Share by which a delay varies.
-    pub jitter: f64,
-}
-
-impl Default for RetrySettings {
-    fn default() -> Self {
-        Self { attempts: 3, min_delay_ms: 400, max_delay_ms: 30_000, jitter: 0.1 }
-    }
 }
 
 /// `actions`: what is not there is on, but stickers.

@@ -474,7 +474,8 @@ fn sent(id: &str) -> Update {
 
 fn retry(id: &str, state: DeliveryState) -> Update {
     let pause = std::time::Duration::from_secs(5);
-    let verdict = Verdict::Retry(Retry { state, pause, attempts: 1, reason: "busy".to_owned() });
+    let verdict =
+        Verdict::Retry(Retry { state, pause, attempts: 1, may_hurry: true, reason: "busy".to_owned() });
     Update::Tried { id: id.to_owned(), verdict, now: 1_000 }
 }
 

@@ -215,6 +215,7 @@ impl Actor {
             // Nobody is told that they are stopped for good, and the log says if they are not.
             let _ = self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
         }
+        job.has_waited = mode != QueueMode::Interrupt && !self.machine.is_idle();
         let fresh = (arrival == Arrival::Fresh).then(|| job.clone());
         self.on_input(Input::Message { job, mode }).await;
         if let Some(job) = fresh.filter(|job| self.machine.is_waiting(&job.row.run_id)) {
@@ -271,7 +272,8 @@ impl Actor {
         let message = self.runner.steered_message(&row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
-            running.control.steering.push(Job { events_as, ..job }, message);
+            // Not taken, it waits for the end of the run.
+            running.control.steering.push(Job { events_as, has_waited: true, ..job }, message);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Attempt, Found, Repeats, SendError, Turn};
+use openclaw_channels::{Account, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
 
 use super::states::{self, DeliveryState, Retry, Verdict};
 use super::{Delivery, Inner};
@@ -66,7 +66,7 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
                 tracing::warn!(delivery = id, "it may have arrived and can't be looked up: it is sent again");
             }
             Err(error) => {
-                return settle(inner, delivery, states::of_asking(attempts, error)).await;
+                return settle(inner, delivery, states::of_asking(attempts, account.retry(), error)).await;
             }
         }
     }
@@ -86,11 +86,7 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     let late = now.saturating_sub(accepted_at) > LATE_MS;
     let sent =
         in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
-    let is_asked_to_wait = matches!(sent, Err(SendError::Retry { after: Some(_), .. }));
-    match settle(inner, delivery, states::of_sending(attempts, sent)).await {
-        Ended::Retry(pause) if !is_asked_to_wait => Ended::Pause(pause),
-        ended => ended,
-    }
+    settle(inner, delivery, states::of_sending(attempts, account.retry(), sent)).await
 }
 
 /// Tells what became of a delivery, where it is over, and stores it.
@@ -118,7 +114,7 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     match inner.journal.stored_delivery(number).await {
         Ok(Some(stored)) if stored.state == DeliveryState::Sending => {
             let error = SendError::Uncertain { reason: "sending it ended unexpectedly".to_owned() };
-            let verdict = states::of_sending(stored.attempts, Err(error));
+            let verdict = states::of_sending(stored.attempts, RetryPolicy::ONCE, Err(error));
             store(inner, stored.into_id(), verdict).await
         }
         Ok(Some(stored)) if !stored.state.is_open() => Ended::Over,
@@ -138,9 +134,9 @@ async fn store(inner: &Inner, id: String, verdict: Verdict) -> Ended {
             tracing::warn!(delivery = id, reason, "a delivery is given up");
             Ended::Over
         }
-        Verdict::Retry(Retry { reason, pause, .. }) => {
+        Verdict::Retry(Retry { reason, pause, may_hurry, .. }) => {
             tracing::info!(delivery = id, reason, ?pause, "a delivery is tried again");
-            Ended::Retry(*pause)
+            if *may_hurry { Ended::Pause(*pause) } else { Ended::Retry(*pause) }
         }
     };
     let tried = Update::Tried { id, verdict, now: inner.clock.now_ms() };

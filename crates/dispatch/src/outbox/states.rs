@@ -1,8 +1,9 @@
-//! The states of a delivery, and what follows from how a try ended. Pure.
+//! The states of a delivery, and what follows from how a try ended. Pure, but for the share by which pauses vary.
 
 use std::time::Duration;
 
-use openclaw_channels::{Receipt, SendError};
+use openclaw_channels::{Receipt, RetryPolicy, SendError};
+use openclaw_sessions::ids;
 
 /// How far a delivery is (`docs/durability.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,15 +52,10 @@ impl DeliveryState {
     }
 }
 
-/// Pauses after a failed try (spec `channels.md` §5.5). One more try than there are pauses.
-const PAUSES: [Duration; 4] = [
-    Duration::from_secs(5),
-    Duration::from_secs(25),
-    Duration::from_secs(2 * 60),
-    Duration::from_secs(10 * 60),
-];
-/// No platform is asked again sooner (spec `channels.md` §5.4).
-const SHORTEST_PAUSE: Duration = Duration::from_millis(400);
+/// Pauses after a failed try, behind the short ones of the platform's policy (spec `channels.md` §5.5). One more try than there are pauses.
+const PAUSES: [Duration; 4] =
+    [FIRST_PAUSE, Duration::from_secs(25), Duration::from_secs(2 * 60), Duration::from_secs(10 * 60)];
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// Pause while a channel is not connected.
 const NOT_READY: Duration = Duration::from_secs(5);
 /// Pause while a platform can't be reached. Its account says when it can again, which ends the pause.
@@ -89,6 +85,8 @@ pub(crate) struct Retry {
     pub(crate) pause: Duration,
     /// Tries that count so far.
     pub(crate) attempts: u32,
+    /// Whether the pause ends when the platform can be reached again: not where the platform asked for it.
+    pub(crate) may_hurry: bool,
     /// Why, for people.
     pub(crate) reason: String,
 }
@@ -101,20 +99,22 @@ impl Retry {
 }
 
 /// Judges a request to send. `attempts` counts this one.
-pub(super) fn of_sending(attempts: u32, sent: Result<Receipt, SendError>) -> Verdict {
+pub(super) fn of_sending(attempts: u32, policy: RetryPolicy, sent: Result<Receipt, SendError>) -> Verdict {
     match sent {
         Ok(receipt) => Verdict::Sent(receipt),
-        Err(error) => of_error(attempts, DeliveryState::Pending, error),
+        Err(error) => of_error(attempts, policy, DeliveryState::Pending, error),
     }
 }
 
 /// Judges a question that got no answer. `attempts` counts this one.
-pub(super) fn of_asking(attempts: u32, error: SendError) -> Verdict {
-    of_error(attempts, DeliveryState::Uncertain, error)
+pub(super) fn of_asking(attempts: u32, policy: RetryPolicy, error: SendError) -> Verdict {
+    of_error(attempts, policy, DeliveryState::Uncertain, error)
 }
 
-fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
-    let retry = |state, pause, attempts, reason| Verdict::Retry(Retry { state, pause, attempts, reason });
+fn of_error(attempts: u32, policy: RetryPolicy, unsent: DeliveryState, error: SendError) -> Verdict {
+    let retry = |state, pause, attempts, reason| {
+        Verdict::Retry(Retry { state, pause, attempts, may_hurry: true, reason })
+    };
     match error {
         SendError::Final { reason } => Verdict::Failed(reason),
         SendError::NotReady => {
@@ -128,14 +128,16 @@ fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
         }
         // The platform says when: that is obeyed, and however often it says so, nothing is given up for it.
         SendError::Retry { reason, after: Some(wish) } => {
-            retry(unsent, wish.max(SHORTEST_PAUSE), attempts.saturating_sub(1), reason)
+            let (pause, attempts) = (policy.asked(wish), attempts.saturating_sub(1));
+            Verdict::Retry(Retry { state: unsent, pause, attempts, may_hurry: false, reason })
         }
-        SendError::Retry { reason, after: None } => match pause_after(attempts) {
+        SendError::Retry { reason, after: None } => match pause_after(attempts, policy) {
             Some(pause) => retry(unsent, pause, attempts, reason),
             None => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
         },
-        SendError::Uncertain { reason } => match pause_after(attempts) {
-            Some(pause) => retry(DeliveryState::Uncertain, pause, attempts, reason),
+        // It is to be known first what became of it: that takes a while.
+        SendError::Uncertain { reason } => match pause_after(attempts, policy) {
+            Some(pause) => retry(DeliveryState::Uncertain, pause.max(FIRST_PAUSE), attempts, reason),
             None => Verdict::Failed(format!(
                 "{reason} (after {attempts} tries; it is not known whether it arrived)"
             )),
@@ -144,9 +146,10 @@ fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
 }
 
 /// The pause after so many tries; `None` when there were enough.
-fn pause_after(attempts: u32) -> Option<Duration> {
-    let at = usize::try_from(attempts.max(1) - 1).unwrap_or(usize::MAX);
-    PAUSES.get(at).copied()
+fn pause_after(attempts: u32, policy: RetryPolicy) -> Option<Duration> {
+    let attempts = attempts.max(1);
+    let later = || PAUSES.get(usize::try_from(attempts - 1 - policy.pauses()).ok()?).copied();
+    policy.pause(attempts, ids::draw_share()).or_else(later)
 }
 
 #[cfg(test)]
@@ -163,14 +166,13 @@ mod tests {
         let unreachable = || SendError::Unreachable { reason: "no route".to_owned() };
         let unsure = || SendError::Uncertain { reason: "silence".to_owned() };
         let gone = || SendError::Final { reason: "no such chat".to_owned() };
-        let again = |state, seconds, attempts, reason: &str| {
-            Verdict::Retry(Retry {
-                state,
-                pause: Duration::from_secs(seconds),
-                attempts,
-                reason: reason.to_owned(),
-            })
+        let waits = |state, pause, attempts, may_hurry, reason: &str| {
+            Verdict::Retry(Retry { state, pause, attempts, may_hurry, reason: reason.to_owned() })
         };
+        let again = |state, seconds, attempts, reason: &str| {
+            waits(state, Duration::from_secs(seconds), attempts, true, reason)
+        };
+        let asked = |seconds, attempts| waits(Pending, Duration::from_secs(seconds), attempts, false, "busy");
         let failed = |reason: &str| Verdict::Failed(reason.to_owned());
         let rows = [
             (1, retry(None), again(Pending, 5, 1, "busy")),
@@ -178,9 +180,9 @@ mod tests {
             (3, retry(None), again(Pending, 120, 3, "busy")),
             (4, retry(None), again(Pending, 600, 4, "busy")),
             (5, retry(None), failed("busy (after 5 tries)")),
-            (1, retry(Some(3)), again(Pending, 3, 0, "busy")),
-            (9, retry(Some(3)), again(Pending, 3, 8, "busy")),
-            (1, retry(Some(300)), again(Pending, 300, 0, "busy")),
+            (1, retry(Some(3)), asked(3, 0)),
+            (9, retry(Some(3)), asked(3, 8)),
+            (1, retry(Some(300)), asked(300, 0)),
             (1, retry(Some(301)), failed("busy (not before 301 s)")),
             (1, gone(), failed("no such chat")),
             (1, unsure(), again(Uncertain, 5, 1, "silence")),
@@ -191,10 +193,27 @@ mod tests {
             (5, SendError::NotReady, again(Pending, 5, 4, "the channel is not ready")),
         ];
         for (attempts, error, expected) in rows {
-            assert_eq!(of_sending(attempts, Err(error.clone())), expected, "{attempts} {error:?}");
+            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()));
+            assert_eq!(verdict, expected, "{attempts} {error:?}");
         }
-        assert_eq!(of_asking(2, retry(None)), again(Uncertain, 25, 2, "busy"));
-        assert_eq!(of_asking(1, SendError::NotReady), again(Uncertain, 5, 0, "the channel is not ready"));
-        assert_eq!(of_asking(1, gone()), failed("no such chat"));
+        let asking = |attempts, error| of_asking(attempts, RetryPolicy::ONCE, error);
+        assert_eq!(asking(2, retry(None)), again(Uncertain, 25, 2, "busy"));
+        assert_eq!(asking(1, SendError::NotReady), again(Uncertain, 5, 0, "the channel is not ready"));
+        assert_eq!(asking(1, gone()), failed("no such chat"));
+        // The first pauses are those of the platform's policy.
+        let policy = RetryPolicy { jitter: 0.0, ..RetryPolicy::default() };
+        let ms = Duration::from_millis;
+        let rows = [
+            (1, retry(None), waits(Pending, ms(400), 1, true, "busy")),
+            (2, retry(None), waits(Pending, ms(800), 2, true, "busy")),
+            (3, retry(None), again(Pending, 5, 3, "busy")),
+            (6, retry(None), again(Pending, 600, 6, "busy")),
+            (7, retry(None), failed("busy (after 7 tries)")),
+            (1, unsure(), again(Uncertain, 5, 1, "silence")),
+            (4, unsure(), again(Uncertain, 25, 4, "silence")),
+        ];
+        for (attempts, error, expected) in rows {
+            assert_eq!(of_sending(attempts, policy, Err(error)), expected, "{attempts}");
+        }
     }
 }

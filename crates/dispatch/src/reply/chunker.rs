@@ -26,6 +26,8 @@ pub struct Block {
     pub text: String,
     /// Whether it goes on with code that the block before was cut in.
     pub continues: Continues,
+    /// Where its last words end in all that was appended ([`BlockChunker::appended`]).
+    pub end: usize,
 }
 
 /// How a block goes on with the one before.
@@ -58,6 +60,7 @@ pub struct BlockChunker {
     start: usize,
     /// How what is held goes on with the last block; if it does, it begins with a line that was put in.
     continues: Continues,
+    appended: usize,
 }
 
 /// Where a block ends.
@@ -73,13 +76,19 @@ impl BlockChunker {
     pub fn new(settings: ChunkSettings) -> Self {
         let max = settings.max.max(1);
         let settings = ChunkSettings { min: settings.min.clamp(1, max), max, ..settings };
-        Self { settings, buffer: String::new(), start: 0, continues: Continues::Nothing }
+        Self { settings, buffer: String::new(), start: 0, continues: Continues::Nothing, appended: 0 }
     }
 
     /// Adds what arrived.
     pub fn append(&mut self, text: &str) {
         self.forget_start();
         self.buffer.push_str(text);
+        self.appended += text.len();
+    }
+
+    /// Bytes of all that was ever appended.
+    pub fn appended(&self) -> usize {
+        self.appended
     }
 
     /// Whether nothing is held.
@@ -258,7 +267,7 @@ impl BlockChunker {
 
     fn emit_rest(&mut self, blocks: &mut Vec<Block>) {
         let continues = std::mem::take(&mut self.continues);
-        push(blocks, self.held(), continues);
+        push(blocks, self.held(), continues, self.appended);
         self.clear();
     }
 
@@ -266,17 +275,19 @@ impl BlockChunker {
     fn emit(&mut self, cut: &Cut, blocks: &mut Vec<Block>) -> bool {
         let before = blocks.len();
         let continues = std::mem::take(&mut self.continues);
+        let (Cut::Plain(at) | Cut::InFence { at, .. }) = *cut;
+        let end = self.appended.saturating_sub(self.held().len().saturating_sub(at));
         match *cut {
             Cut::Plain(at) => {
                 let (text, rest) = self.held().split_at(at);
-                push(blocks, text, continues);
+                push(blocks, text, continues, end);
                 self.start = self.buffer.len() - after_break(rest).len();
             }
             Cut::InFence { at, ref open, ref closing, rest_from } => {
                 let (content, _) = self.held().split_at(at);
                 let is_line_end = content.ends_with('\n');
                 let line_break = if is_line_end { "" } else { "\n" };
-                push(blocks, &format!("{content}{line_break}{closing}"), continues);
+                push(blocks, &format!("{content}{line_break}{closing}"), continues, end);
                 let rest = self.held().get(rest_from..).unwrap_or_default();
                 let rest = match (open.is_empty(), is_line_end) {
                     (true, _) => after_break(rest),
@@ -314,10 +325,12 @@ fn after_break(rest: &str) -> &str {
     rest.trim_start_matches(['\n', '\r'])
 }
 
-fn push(blocks: &mut Vec<Block>, text: &str, continues: Continues) {
+fn push(blocks: &mut Vec<Block>, text: &str, continues: Continues, end: usize) {
     let is_empty_code = continues != Continues::Nothing && is_empty_code(text);
     if !text.trim().is_empty() && !is_empty_code {
-        blocks.push(Block { text: text.trim_end().to_owned(), continues });
+        let words = text.trim_end();
+        let end = end.saturating_sub(text.len() - words.len());
+        blocks.push(Block { text: words.to_owned(), continues, end });
     }
 }
 

@@ -18,6 +18,8 @@ use crate::events::Verbose;
 pub(crate) struct RunControl {
     /// Stops the run.
     pub(crate) cancel: CancellationToken,
+    /// Whether its message waited behind another run: its answer comes whole (spec `queue.md` §4.3).
+    pub(crate) has_waited: bool,
     /// Who stopped it.
     pub(crate) reason: OnceLock<AbortReason>,
     /// What the user says meanwhile.
@@ -35,7 +37,7 @@ pub(crate) struct RunControl {
 }
 
 impl RunControl {
-    pub(crate) fn new(cancel: CancellationToken) -> Self {
-        Self { cancel, ..Self::default() }
+    pub(crate) fn new(cancel: CancellationToken, has_waited: bool) -> Self {
+        Self { cancel, has_waited, ..Self::default() }
     }
 }

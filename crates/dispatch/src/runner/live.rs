@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_agent::event::{RunEvent, TextChange};
+use openclaw_agent::event::{Quote, RunEvent, TextChange};
 use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
-use openclaw_agent::{ReasoningVisibility, ReplyPayload};
+use openclaw_agent::{ReasoningVisibility, ReplyPayload, ReplyTo};
 use openclaw_channels::{Activity, SendError};
 use openclaw_config::settings::{BlockStreamingBreak, TypingMode};
 use openclaw_sessions::ids;
@@ -20,9 +20,8 @@ use crate::events::Verbose;
 use crate::inbox::{Queued, Row};
 use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
-use crate::reply::chunker::{BlockChunker, Drain};
+use crate::reply::chunker::{Block, BlockChunker, Drain};
 use crate::reply::coalescer::{BlockReply, Coalescer};
-use crate::reply::directives::DirectiveStream;
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
 use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
@@ -65,8 +64,19 @@ pub(super) struct Live<'a> {
 /// Finished blocks.
 struct Blocks {
     chunker: BlockChunker,
-    tags: DirectiveStream,
+    /// What is quoted, and from where on in what was appended.
+    quotes: Vec<(usize, ReplyTo)>,
+    /// A tag in the text that comes next.
+    tag: Option<Quote>,
     at_message_end: bool,
+}
+
+impl Blocks {
+    /// What comes next is appended: from some point in it on something is quoted.
+    fn take_tag(&mut self) {
+        let from = self.chunker.appended();
+        self.quotes.extend(self.tag.take().map(|tag| (from + tag.after, tag.reply_to)));
+    }
 }
 
 /// What of a run is shown besides its answer.
@@ -78,6 +88,8 @@ pub(super) struct Shows {
     pub(super) reasoning: ReasoningVisibility,
     /// How tools are named.
     pub(super) catalogue: &'static Catalogue,
+    /// Whether the answer is shown before it is whole: not to what waited behind another run (spec `queue.md` §4.3).
+    pub(super) as_it_grows: bool,
 }
 
 impl Runner {
@@ -137,13 +149,16 @@ impl<'a> Live<'a> {
             Some(SHOWN_FOR),
         );
         // Thoughts that come before the answer would come too late behind a draft of it.
-        let may_draft = is_direct && has_thread && shows.reasoning != ReasoningVisibility::On;
+        let may_draft =
+            shows.as_it_grows && is_direct && has_thread && shows.reasoning != ReasoningVisibility::On;
         let draft = reply.settings.draft.filter(|_| may_draft).map(DraftStream::new);
         // What an earlier process sent of it is not known word by word: the answer comes whole at its end.
-        let has_blocks = reply.settings.block_streaming && draft.is_none() && !row.recovered;
+        let has_blocks =
+            shows.as_it_grows && reply.settings.block_streaming && draft.is_none() && !row.recovered;
         let blocks = has_blocks.then(|| Blocks {
             chunker: BlockChunker::new(reply.settings.chunk),
-            tags: DirectiveStream::default(),
+            quotes: Vec::new(),
+            tag: None,
             at_message_end: reply.settings.block_break == BlockStreamingBreak::MessageEnd,
         });
         let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
@@ -254,6 +269,11 @@ impl<'a> Live<'a> {
         match event {
             RunEvent::Started { .. } => self.signal(now, TypingSignal::RunStart),
             RunEvent::Assistant(change) => self.on_text(now, change),
+            RunEvent::Quotes(quote) => {
+                if let Some(blocks) = &mut self.blocks {
+                    blocks.tag = Some(quote.clone());
+                }
+            }
             RunEvent::Thinking(change) => self.on_thinking(now, change),
             RunEvent::Thought(text) => self.on_thought(text),
             RunEvent::ToolStart { name, call_id, args } => {
@@ -284,8 +304,12 @@ impl<'a> Live<'a> {
     fn on_text(&mut self, now: Instant, change: &TextChange) {
         let grown = match change {
             TextChange::Begins(text) => {
+                let tag = self.blocks.as_mut().and_then(|blocks| blocks.tag.take_if(|tag| !tag.is_under_way));
                 self.text_ends();
                 self.text.clear();
+                if let Some(blocks) = &mut self.blocks {
+                    blocks.tag = tag;
+                }
                 Some(text)
             }
             TextChange::Grows(text) => Some(text),
@@ -297,6 +321,7 @@ impl<'a> Live<'a> {
         if let Some(grown) = grown {
             self.text.push_str(grown);
             if let Some(blocks) = &mut self.blocks {
+                blocks.take_tag();
                 blocks.chunker.append(grown);
                 if !blocks.at_message_end {
                     self.drain(Drain::Ready);
@@ -338,23 +363,30 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// A message of the model is at its end.
+    /// A message of the model is at its end: a tag behind its last block belongs to nothing.
     fn text_ends(&mut self) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.take_tag();
+        }
         self.drain(Drain::All);
-        let rest = self.blocks.as_mut().and_then(|blocks| blocks.tags.finish());
-        if let Some(payload) = rest {
-            let block = BlockReply { payload, ..BlockReply::default() };
-            let effect = self.pipeline.enqueue(Instant::now(), block);
-            self.send(effect);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.quotes.clear();
         }
     }
 
     fn drain(&mut self, drain: Drain) {
         let Some(blocks) = &mut self.blocks else { return };
         let mut ready = Vec::new();
-        for block in blocks.chunker.drain(drain) {
-            let payload = blocks.tags.push(&block.text);
-            ready.extend(payload.map(|payload| BlockReply { payload, continues: block.continues }));
+        let mut drained = blocks.chunker.drain(drain);
+        if let Some(last) = drained.last_mut().filter(|_| drain == Drain::All) {
+            // A tag at the end of all belongs to it.
+            last.end = usize::MAX;
+        }
+        for Block { text, continues, end } in drained {
+            let before = blocks.quotes.partition_point(|(at, _)| *at < end);
+            let reply_to = blocks.quotes.drain(..before).next_back().map(|(_, reply_to)| reply_to);
+            let payload = ReplyPayload { text, reply_to, ..ReplyPayload::default() };
+            ready.push(BlockReply { payload, continues });
         }
         for block in ready {
             let effect = self.pipeline.enqueue(Instant::now(), block);
@@ -405,7 +437,8 @@ impl<'a> Live<'a> {
                 false => format!("{run_id}:b{sent}"),
             };
             let has_pause = !is_first && !is_notice;
-            let pause = self.reply.settings.pause.filter(|_| has_pause).map(|pause| pause.draw(share()));
+            let pause =
+                self.reply.settings.pause.filter(|_| has_pause).map(|pause| pause.draw(ids::draw_share()));
             self.sending = Some(Box::pin(self.reply.sending(payload, id, pause)));
         }
     }
@@ -452,9 +485,4 @@ async fn polled<T>(doing: Option<&mut Pin<Box<dyn Future<Output = T> + Send + '_
         Some(doing) => doing.await,
         None => std::future::pending().await,
     }
-}
-
-/// Drawn evenly from 0 to 1.
-fn share() -> f64 {
-    f64::from(ids::draw_u32()) / f64::from(u32::MAX)
 }

@@ -57,7 +57,7 @@ pub(super) async fn work(
     let Some(flush) = &settings.memory_flush else { return };
     let asking = turn(row, session_id, flush, &settings);
     // Nobody steers it; whoever stops the message stops it too.
-    let own = Arc::new(RunControl::new(control.cancel.child_token()));
+    let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
     let worked = Box::pin(runner.flush_memory(&asking, &own, requested)).await;
     if let Err(NotBegun { message, .. }) = worked {
         tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");

@@ -17,6 +17,8 @@ pub(crate) struct Circumstances {
     pub(crate) zone: TimeZone,
     /// Whether a person stopped the run before.
     pub(crate) after_abort: bool,
+    /// Whether nothing was said in its session before.
+    pub(crate) is_first: bool,
     /// What is left of the text behind a reset trigger, where there was one.
     pub(crate) reset: Option<String>,
     /// What else the agent is to know, line by line, with a blank line at its end; or nothing.
@@ -26,7 +28,7 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// A message with nothing added, from a user in this time zone.
     pub(crate) fn plain(zone: TimeZone) -> Self {
-        Self { zone, after_abort: false, reset: None, system_block: String::new() }
+        Self { zone, after_abort: false, is_first: false, reset: None, system_block: String::new() }
     }
 }
 
@@ -92,7 +94,8 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
 
 /// What was said on a chat platform is framed already, with the time.
 fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> String {
-    let Frame { lead, before, after } = &origin.frame;
+    let Frame { lead, before, after, starter, untrusted } = &origin.frame;
+    let starter = if circumstances.is_first { starter.as_str() } else { "" };
     let told = &circumstances.system_block;
     let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
     let body = match &circumstances.reset {
@@ -100,7 +103,7 @@ fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> S
         Some(rest) => format!("{before}{rest}{after}"),
         None => format!("{before}{}{after}", row.payload.words()),
     };
-    format!("{lead}{told}{note}{body}\n[message_id: {}]", origin.message_id)
+    format!("{lead}{starter}{told}{note}{body}\n[message_id: {}]{untrusted}", origin.message_id)
 }
 
 /// With the time it was said at.
@@ -207,6 +210,31 @@ mod tests {
             message(&agent("hi"), &told).content.to_text(),
             "System: [2026-01-28 20:29:00 EST] x\n\n[Wed 2026-01-28 20:30 EST] hi"
         );
+    }
+
+    #[test]
+    fn a_thread_tells_how_it_began_once_and_what_strangers_wrote_comes_last() {
+        let frame = Frame {
+            lead: "[media attached: a.png]\n".to_owned(),
+            before: "[Slack #lunch] Ada (7): ".to_owned(),
+            after: "\n[from: Ada (7)]".to_owned(),
+            starter: "[Thread starter - for context]\nshall we?\n\n".to_owned(),
+            untrusted: "\n\nUntrusted context:\ntopic".to_owned(),
+        };
+        let mut said = chat("yes");
+        let origin =
+            Origin { frame, message_id: "9".to_owned(), ..crate::commands::testing::direct("7", None) };
+        said.payload.origin = Some(Box::new(origin));
+        let system_block = "System: [now] x\n\n".to_owned();
+        let later = Circumstances { system_block, ..circumstances() };
+        let first = Circumstances { is_first: true, ..later.clone() };
+        let rest = "System: [now] x\n\n[Slack #lunch] Ada (7): yes\n[from: Ada (7)]\n[message_id: 9]\n\nUntrusted context:\ntopic";
+        let starter = "[Thread starter - for context]\nshall we?\n\n";
+        assert_eq!(
+            message(&said, &first).content.to_text(),
+            format!("[media attached: a.png]\n{starter}{rest}")
+        );
+        assert_eq!(message(&said, &later).content.to_text(), format!("[media attached: a.png]\n{rest}"));
     }
 
     #[test]

@@ -152,6 +152,5 @@ impl Life {
 }
 
 fn varied(pause: Duration) -> Duration {
-    let share = f64::from(ids::draw_u32()) / f64::from(u32::MAX);
-    pause.mul_f64(1.0 + JITTER * (2.0 * share - 1.0))
+    pause.mul_f64(1.0 + JITTER * (2.0 * ids::draw_share() - 1.0))
 }

@@ -36,7 +36,7 @@ fn an_account_lies_over_its_channel_and_defaults_come_last() {
         (5 * 1024 * 1024, 4000, true)
     );
     assert!(!bare.actions.sticker && bare.actions.edit_message);
-    assert_eq!(bare.retry, RetrySettings::default());
+    assert_eq!(bare.retry, RetryPolicy::default());
 }
 
 #[test]

@@ -29,7 +29,7 @@ const LET_GO: Duration = Duration::from_secs(2);
 impl Actor {
     pub(super) async fn start(&mut self, job: Job) {
         let (events_in, events) = mpsc::channel(EVENTS);
-        let control = Arc::new(RunControl::new(self.shared.kill.child_token()));
+        let control = Arc::new(RunControl::new(self.shared.kill.child_token(), job.has_waited));
         let emitter = self.emitter(&job);
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
@@ -82,6 +82,7 @@ impl Actor {
             RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => Some(false),
             RunEvent::Assistant { .. }
+            | RunEvent::Quotes(_)
             | RunEvent::Thinking(_)
             | RunEvent::Thought(_)
             | RunEvent::ToolStart { .. }
@@ -175,7 +176,7 @@ impl Actor {
     /// Does what is to be done after a run that everybody has heard the end of. Its events are numbered on.
     fn go_on_after(&mut self, run: Running, after: AfterRun, untaken: Vec<Job>) {
         let (events_in, events) = mpsc::channel(EVENTS);
-        let control = Arc::new(RunControl::new(self.shared.kill.child_token()));
+        let control = Arc::new(RunControl::new(self.shared.kill.child_token(), false));
         let (runner, shared_control) = (Arc::clone(&self.runner), Arc::clone(&control));
         let Running { job, emitter, .. } = run;
         let span = tracing::info_span!("compaction", run_id = %job.row.run_id);

@@ -255,6 +255,11 @@ proptest! {
         prop_assert!(blocks.iter().all(|block| limit.fits(&block.text) && !block.text.trim().is_empty()), "{:?}", blocks);
         let said: Vec<&str> = blocks.iter().map(|block| block.text.as_str()).collect();
         prop_assert_eq!(prose(&said.join("\n")), prose(&text), "{:?}", blocks);
+        // Each ends where its last words do.
+        for (at, block) in blocks.iter().enumerate() {
+            let before = text.get(..block.end).unwrap_or_default();
+            prop_assert_eq!(prose(&said[..=at].join("\n")), prose(before), "{:?}", block);
+        }
         let is_open = |text: &str| fences(text).iter().any(|fence| fence.closed_at.is_none());
         if let Some((last, others)) = said.split_last() {
             prop_assert!(!others.iter().any(|block| is_open(block)), "{:?}", blocks);

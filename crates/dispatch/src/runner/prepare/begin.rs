@@ -137,6 +137,7 @@ pub(in crate::runner) fn circumstances(session: &Session) -> Circumstances {
     Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
+        is_first: session.is_new,
         reset: session.reset.clone(),
         system_block: String::new(),
     }

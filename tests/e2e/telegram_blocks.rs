@@ -1,0 +1,135 @@
+//! Answers that Telegram shows in blocks while they are written.
+
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use serde_json::{Value, json};
+
+use crate::queue_modes::{numbered, traced};
+use crate::telegram::{bot, last_said, merge, open};
+
+/// Each paragraph is a message.
+fn in_blocks() -> Value {
+    let mut section = open();
+    let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
+    merge(&mut section, json!({"blockStreaming": true, "blockStreamingCoalesce": coalesce}));
+    section
+}
+
+fn small() -> Value {
+    let chunk = json!({"minChars": 20, "maxChars": 100, "breakPreference": "newline"});
+    json!({"agents": {"defaults": {"blockStreamingChunk": chunk}}})
+}
+
+#[tokio::test]
+async fn blocks_are_sent_while_the_rest_is_written_and_nothing_twice() {
+    let server = TelegramServer::start().await;
+    let (first, second) = ("One paragraph is here. ".repeat(3), "And another one follows. ".repeat(3));
+    let whole = format!("{first}\n\n{second}");
+    let told = whole.clone();
+    let model = ModelServer::answering(move |_| Reply::deltas(told.split_inclusive(' '))).await;
+    let gateway = bot(&server, &model, in_blocks(), small()).await;
+    server.push(private_message(5, "tell me"));
+    let sent = |made: &[Value]| {
+        made.iter()
+            .filter_map(|message| message["text"].as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('\n', " ")
+    };
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    server.has_made("all of the answer", |made| plain(&sent(made)) == plain(&whole)).await;
+    let mut client = gateway.client().await.unwrap();
+    let traced = client.request("trace", json!({})).await.unwrap();
+    let deliveries = traced["events"][0]["run"]["deliveries"].as_array().unwrap();
+    assert!(deliveries.len() > 1, "it came in blocks: {traced}");
+}
+
+/// What the messages of the bot say, and which message each quotes.
+fn quoting(made: &[Value]) -> Vec<(String, Option<i64>)> {
+    let one = |message: &Value| {
+        let text = message["text"].as_str().unwrap_or_default().trim().to_owned();
+        (text, message["reply_parameters"]["message_id"].as_i64())
+    };
+    made.iter().map(one).collect()
+}
+
+#[tokio::test]
+async fn a_tag_makes_the_block_behind_it_a_reply() {
+    let (first, second) = ("One paragraph is here, of some length.", "And another one follows, as long.");
+    let rows = [
+        ("[[reply_to_current]] ", "", "first", [Some(11), None]),
+        ("", "[[reply_to:7]]", "first", [None, Some(7)]),
+        ("[[reply_to_current]]", "[[reply_to:7]] ", "all", [Some(11), Some(7)]),
+        ("[[reply_to_current]]", "[[reply_to:7]] ", "first", [Some(11), None]),
+        ("[[reply_to_current]]", "", "off", [None, None]),
+    ];
+    for (before, between, mode, expect) in rows {
+        let server = TelegramServer::start().await;
+        let answer = format!("{before}{first}\n\n{between}{second}");
+        let said = answer.clone();
+        let model = ModelServer::answering(move |_| Reply::deltas(said.split_inclusive(' '))).await;
+        let mut section = in_blocks();
+        merge(&mut section, json!({"replyToMode": mode}));
+        let _gateway = bot(&server, &model, section, small()).await;
+        server.push(private_message(5, "tell me"));
+        server.has_made("both paragraphs", |made| made.len() == 2).await;
+        let expect = [first, second].map(str::to_owned).into_iter().zip(expect).collect::<Vec<_>>();
+        assert_eq!(quoting(&server.made()), expect, "{answer:?} with {mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_voice_tag_in_blocks_makes_the_recording_a_voice_message() {
+    let server = TelegramServer::start().await;
+    let answer = "[[audio_as_voice]] Here is how it sounds, listen well.\n\nMEDIA:./said.ogg";
+    let model = ModelServer::answering(|_| Reply::deltas(answer.split_inclusive(' '))).await;
+    let gateway = bot(&server, &model, in_blocks(), small()).await;
+    std::fs::create_dir_all(gateway.state_dir().join("workspace")).unwrap();
+    std::fs::write(gateway.state_dir().join("workspace/said.ogg"), b"OggS\0\x02").unwrap();
+    server.push(private_message(5, "say it"));
+    server.nth_call("sendVoice", 1).await;
+    assert_eq!(server.made()[0]["text"], "Here is how it sounds, listen well.");
+    assert_eq!(server.made().len(), 2);
+}
+
+/// Spec `queue.md` §4.3.
+#[tokio::test]
+async fn what_waited_behind_a_run_is_answered_whole() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let answer = "One paragraph is here, of some length.\n\nAnd another one follows, as long.";
+    let model = ModelServer::answering(move |request| {
+        let reply = Reply::deltas(answer.split_inclusive(' '));
+        if last_said(request).contains("first") { reply.after(Step::Wait(held.clone())) } else { reply }
+    })
+    .await;
+    let mut rest = small();
+    merge(&mut rest, json!({"messages": {"queue": {"mode": "followup", "debounceMs": 0}}}));
+    let gateway = bot(&server, &model, in_blocks(), rest).await;
+    server.push(private_message(5, "first"));
+    model.arrived(1).await;
+    server.push(numbered(private_message(5, "second"), 12));
+    traced(&gateway, 12, |event| !event["run"].is_null()).await;
+    gate.open();
+    server.has_made("both answers", |made| made.len() == 3).await;
+    let texts: Vec<String> = quoting(&server.made()).into_iter().map(|(text, _)| text).collect();
+    assert_eq!(texts[..2].join("\n\n"), answer, "in blocks");
+    assert_eq!(texts[2], answer, "whole");
+}
+
+#[tokio::test]
+async fn a_message_that_telegram_has_trouble_with_is_soon_sent_again() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here it is")).await;
+    let mut section = open();
+    merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 5, "maxDelayMs": 20}}));
+    let gateway = bot(&server, &model, section, json!({})).await;
+    for _ in 0..2 {
+        server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+    }
+    server.push(private_message(5, "hi"));
+    server.has_made("the answer", |made| made.len() == 1).await;
+    let known = traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "sent").await;
+    assert_eq!(known["run"]["deliveries"][0]["attempts"], 3, "{known}");
+}
