@@ -53,6 +53,7 @@ on_each! {
     deliveries_are_open_in_the_order_of_acceptance_until_they_are_over
     a_delivery_takes_no_step_that_may_not_follow
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
+    blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
     a_closed_journal_refuses_everything
 }
@@ -589,6 +590,30 @@ async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: Open) {
         states.push(status(&journal, id).await.state);
     }
     assert_eq!(states, [DeliveryState::Uncertain, DeliveryState::Sent, DeliveryState::Pending]);
+}
+
+async fn blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for run_id in ["open", "over"] {
+        accept(&journal, chat(run_id, "hi")).await;
+    }
+    journal.update(Update::Finish(finished("over", "done"), Vec::new())).await.unwrap();
+    let ids = ["open:b1.1", "open:b2.1", "open:1", "over:b1.1", "opener:b1.1"];
+    for id in ids {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    journal.update(sending("open:b1.1", 1)).await.unwrap();
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let mut left = Vec::new();
+    for id in ids {
+        left.extend(journal.delivery(id).await.unwrap().map(|status| status.id));
+    }
+    assert_eq!(
+        left,
+        ["open:b1.1", "open:1", "over:b1.1", "opener:b1.1"],
+        "what may have been seen is looked after"
+    );
 }
 
 async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {

@@ -127,6 +127,12 @@ impl State {
             }
         }
         let open = self.messages.iter().filter(|message| message.finished.is_none());
+        // Their answers come whole.
+        let blocks: Vec<String> = open.clone().map(|message| format!("{}:b", message.row.run_id)).collect();
+        self.deliveries.retain(|item| {
+            let is_block = blocks.iter().any(|start| item.delivery.id.starts_with(start));
+            item.state != DeliveryState::Pending || !is_block
+        });
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
             let row = Row { recovered: true, ..message.row.without_payload() };

@@ -76,6 +76,7 @@ impl SqliteJournal {
     pub(crate) fn open(state_dir: &Path) -> Result<Opened, JournalError> {
         let (journal, unfinished) = Self::open_with(state_dir, |db| {
             deliveries::mark_uncertain(db)?;
+            deliveries::drop_blocks(db)?;
             messages::unfinished(db)
         })?;
         Ok(Opened { journal: Arc::new(journal), unfinished })

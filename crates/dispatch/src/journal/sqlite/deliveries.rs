@@ -146,6 +146,17 @@ pub(super) fn mark_uncertain(db: &Connection) -> Result<(), JournalError> {
     Ok(())
 }
 
+/// At start: the answer of a run that did not end comes whole, so that its blocks which nobody has seen are not sent before it.
+pub(super) fn drop_blocks(db: &Connection) -> Result<(), JournalError> {
+    db.execute(
+        "DELETE FROM outbox WHERE state = 'pending' AND EXISTS
+         (SELECT 1 FROM inbox WHERE inbox.state != 'finished'
+            AND outbox.id >= inbox.run_id || ':b' AND outbox.id < inbox.run_id || ':c')",
+        [],
+    )?;
+    Ok(())
+}
+
 /// Drops what has been over for long enough.
 pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
     prune_state(db, DeliveryState::Sent, now, SENT)?;
