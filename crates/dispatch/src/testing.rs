@@ -424,6 +424,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
         command_lock: None,
+        command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
         secrets: Vec::new(),
         surroundings: None,
     }

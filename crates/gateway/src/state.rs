@@ -65,7 +65,7 @@ pub struct GatewayState {
     /// Lines that wait to be told to an agent.
     pub system_events: Arc<SystemEvents>,
     /// Turns that agents make by themselves.
-    pub(crate) heartbeats: Heartbeats,
+    pub(crate) heartbeats: Arc<Heartbeats>,
     /// The health snapshot.
     pub health: HealthMonitor,
     /// Paired devices.

@@ -1,7 +1,7 @@
-//! `exec`: runs a shell command and waits for it (spec `tools.md` §3).
+//! `exec`: runs a shell command and waits for it, for a while (spec `tools.md` §3).
 //!
-//! `plan` decides from settings and arguments alone, `process` runs what was decided. There is no `process` tool yet, so
-//! nothing is put in the background: a call that asks for it runs synchronously and is told so (spec §3.1 row 2).
+//! `plan` decides from settings and arguments alone. `start` starts the command, with pipes or in a terminal; a `session` drives it to its
+//! end and holds what it prints; `sessions` knows all of them, for the `process` tool.
 
 mod environment;
 pub(crate) mod guard;
@@ -9,33 +9,42 @@ pub(crate) mod handler;
 mod leftovers;
 mod output;
 mod plan;
-mod process;
+pub(crate) mod session;
+pub(crate) mod sessions;
 pub(crate) mod settings;
 mod slug;
+mod start;
+mod terminal;
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use openclaw_agent::tool::{Reach, ToolFuture};
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
-use openclaw_config::clock::now_ms;
 use openclaw_config::settings::ExecHost;
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
 use crate::row::{Setup, ToolRow};
 use plan::Plan;
-use process::{Ending, Finished, Order, RunError};
+use session::{End, Ending, Order, Session};
+use sessions::{NotStarted, Owner};
 use settings::ExecSettings;
+
+/// Updates come no faster than this.
+const UPDATE_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Exec::new(setup)));
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:runtime"],
-    description: "Run a shell command and wait for its output. Standard input is empty. Long output is cut to its \
-                  end; a command that outlives its timeout is killed.",
+    description: "Run a shell command and wait for its output. One that takes longer than yieldMs goes on in the background: \
+                  see process. Standard input is empty unless background, yieldMs or pty is given. Long output is cut to its end; a \
+                  command that outlives its timeout is killed.",
     summary: "Run a shell command (pty for programs that need a terminal)",
     prompt_position: 8,
     emoji: "🛠️",
@@ -47,7 +56,7 @@ const FACTS: ToolFacts = ToolFacts {
 
 /// Runs the commands of one run.
 #[derive(Debug)]
-struct Exec {
+pub(crate) struct Exec {
     setup: Arc<Setup>,
     /// `PATH` of a login shell, asked for once, with the first command on host=gateway.
     login_path: OnceCell<Option<String>>,
@@ -89,7 +98,7 @@ impl Tool for Exec {
 }
 
 impl Exec {
-    fn new(setup: &Arc<Setup>) -> Self {
+    pub(crate) fn new(setup: &Arc<Setup>) -> Self {
         Self { setup: Arc::clone(setup), login_path: OnceCell::new() }
     }
 
@@ -104,27 +113,36 @@ impl Exec {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
         };
-        let order = Order {
+        let order = |in_terminal| Order {
             shell: environment::shell(settings),
             command: plan.command.clone(),
             environment: environment::compose(settings, &plan.env, login_path.as_deref()),
             timeout: plan.timeout,
             max_output_chars: settings.max_output_chars,
             cwd: cwd.clone(),
+            is_fed: plan.is_fed,
+            in_terminal,
             lock: settings.lock.clone(),
         };
-        let started_at = now_ms();
-        let session_id = slug::of(&context.call_id);
-        let mut report = |pid: Option<u32>, tail: &str| {
-            let details = json!({"status": "running", "sessionId": session_id, "pid": pid, "startedAt": started_at, "cwd": cwd, "tail": tail});
-            let update = json!({"content": [{"type": "text", "text": tail}], "details": details});
-            // A full queue drops the update; the result follows anyway.
-            let _ = context.updates.try_send(update);
+        let owner = || Owner {
+            scope: settings.scope.clone(),
+            told: settings.owner.clone().filter(|_| settings.notify_on_exit),
+            kept: settings.kept,
         };
-        match process::run(order, &context.cancel, &mut report).await {
-            Ok(finished) => conclude(&finished, &plan, &json!(cwd)),
-            Err(RunError::Aborted) => Err(ToolError::Aborted),
-            Err(RunError::Start(error)) => Err(ToolError::Failed(format!("cannot start the shell: {error}"))),
+        let start = |in_terminal| settings.sessions.start(&context.call_id, owner(), order(in_terminal));
+        let started = match start(plan.in_terminal) {
+            Err(NotStarted::Io(error)) if plan.in_terminal => {
+                plan.warnings
+                    .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
+                start(false)
+            }
+            started => started,
+        };
+        let session = started.map_err(|error| not_started(&error))?;
+        match wait(&session, plan.background, &context).await {
+            Waited::Ended(end) => conclude(&session, end, &plan),
+            Waited::InBackground => Ok(still_running(&session, &plan)),
+            Waited::Aborted => Err(ToolError::Aborted),
         }
     }
 
@@ -141,30 +159,118 @@ async fn approvals_exist(settings: &ExecSettings) -> bool {
     }
 }
 
+fn not_started(error: &NotStarted) -> ToolError {
+    ToolError::Failed(match error {
+        NotStarted::TooMany => {
+            "Too many commands run at once. Wait for some, or end them with process action=kill.".to_owned()
+        }
+        NotStarted::Io(error) => format!("cannot start the shell: {error}"),
+    })
+}
+
+/// What came of waiting for a command.
+enum Waited {
+    Ended(End),
+    InBackground,
+    /// The call was cancelled; the command is dead.
+    Aborted,
+}
+
+/// Ends the command of a call that is dropped, unless it is in the background.
+struct Foreground<'a>(&'a Session);
+
+impl Drop for Foreground<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_in_background() {
+            self.0.kill();
+        }
+    }
+}
+
+async fn wait(session: &Session, window: Option<Duration>, context: &ToolContext) -> Waited {
+    let _foreground = Foreground(session);
+    let begun = Instant::now();
+    let yields_at = window.map(|window| begun + window);
+    let mut next_update = begun + UPDATE_EVERY;
+    loop {
+        tokio::select! { biased;
+            () = context.cancel.cancelled() => {
+                session.kill();
+                session.ended().await;
+                return Waited::Aborted;
+            }
+            () = session.ended() => {}
+            () = sleep_until(yields_at.unwrap_or(begun)), if yields_at.is_some() => {
+                if session.put_in_background() {
+                    return Waited::InBackground;
+                }
+            }
+            () = sleep_until(next_update) => {
+                next_update = Instant::now() + UPDATE_EVERY;
+                if let Some(tail) = session.fresh_tail() {
+                    let update = json!({"content": [{"type": "text", "text": tail}], "details": running(session, &tail)});
+                    // A full queue drops the update; the result follows anyway.
+                    let _ = context.updates.try_send(update);
+                }
+            }
+        }
+        if let Some(end) = session.end() {
+            return Waited::Ended(end);
+        }
+    }
+}
+
+fn running(session: &Session, tail: &str) -> Value {
+    json!({
+        "status": "running",
+        "sessionId": session.id,
+        "pid": session.pid,
+        "startedAt": session.started_at,
+        "cwd": session.cwd,
+        "tail": tail,
+    })
+}
+
+fn still_running(session: &Session, plan: &Plan) -> ToolOutput {
+    let pid = session.pid.map_or_else(|| "n/a".to_owned(), |pid| pid.to_string());
+    let text = format!(
+        "Command still running (session {}, pid {pid}). Use process (list/poll/log/write/kill/clear/remove) for follow-up.",
+        session.id
+    );
+    let details = Some(running(session, &session.tail()));
+    ToolOutput { notice: notice(&plan.warnings), details, ..ToolOutput::text(text) }
+}
+
+fn notice(warnings: &[String]) -> Option<String> {
+    (!warnings.is_empty()).then(|| warnings.join("\n"))
+}
+
 /// The result table of spec `tools.md` §3.2.
-fn conclude(finished: &Finished, plan: &Plan, cwd: &Value) -> Result<ToolOutput, ToolError> {
-    let aggregated = finished.output.trim();
+fn conclude(session: &Session, end: End, plan: &Plan) -> Result<ToolOutput, ToolError> {
+    let printed = session.printed();
+    let aggregated = printed.trim();
     let mut warnings = plan.warnings.clone();
-    if finished.stopped_leftovers {
+    if end.stopped_leftovers {
         warnings.push(
             "Warning: background processes that still held the command's output were stopped. Redirect their output to \
              keep them."
                 .into(),
         );
     }
-    let notice = (!warnings.is_empty()).then(|| warnings.join("\n"));
-    let reason = match finished.ending {
+    let notice = notice(&warnings);
+    let reason = match end.ending {
         Ending::Exited(0) => {
             let text = if aggregated.is_empty() { "(no output)" } else { aggregated };
             let mut out = ToolOutput { notice, ..ToolOutput::text(text) };
-            let duration = u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX);
+            let duration = u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX);
             out.details = Some(
-                json!({"status": "completed", "exitCode": 0, "durationMs": duration, "aggregated": aggregated, "cwd": cwd}),
+                json!({"status": "completed", "exitCode": 0, "durationMs": duration, "aggregated": aggregated, "cwd": session.cwd}),
             );
             return Ok(out);
         }
         Ending::Exited(code) => format!("Command exited with code {code}"),
-        Ending::Signalled(signal) => format!("Command aborted by signal {}", process::signal_name(signal)),
+        Ending::Signalled(signal) => format!("Command aborted by signal {}", session::signal_name(signal)),
+        Ending::Killed => "Command aborted by signal SIGKILL".to_owned(),
         Ending::TimedOut => {
             let seconds = plan.timeout.map_or(0.0, |timeout| timeout.as_secs_f64());
             format!("Command timed out after {seconds} seconds")

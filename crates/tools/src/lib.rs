@@ -12,6 +12,7 @@ mod edit;
 mod exec;
 mod message;
 mod path;
+mod process;
 mod read;
 mod row;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use row::name_only;
 
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
+pub use exec::sessions::{CommandSessions, OnExit};
 pub use exec::settings::ExecSettings;
 pub use message::{CurrentChannel, MessageSetup};
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
@@ -38,7 +40,7 @@ pub const TOOLS: &[ToolRow] = &[
     name_only("find", &[], 6, "Find files by name pattern"),
     name_only("ls", &[], 7, "List a directory"),
     exec::ROW,
-    name_only("process", &["group:runtime"], 9, "Watch, feed and stop commands running in the background"),
+    process::ROW,
     name_only("whatsapp_login", &[], u8::MAX, "").owner_only().not_for_subagents(),
     name_only("browser", &["group:ui", OPENCLAW], 12, "Drive a web browser"),
     name_only("canvas", &["group:ui", OPENCLAW], 13, "Show, evaluate and capture canvases on nodes"),

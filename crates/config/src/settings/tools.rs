@@ -156,6 +156,12 @@ pub struct Exec {
     pub timeout_sec: Option<u64>,
     /// Ours: variables with credentials of the gateway that commands get all the same.
     pub pass_env: Option<Vec<String>>,
+    /// Milliseconds after which a command goes to the background; default 10,000.
+    pub background_ms: Option<u64>,
+    /// Milliseconds for which a command in the background that has ended is remembered; default 30 minutes.
+    pub cleanup_ms: Option<u64>,
+    /// Whether the agent is told when a command in the background ends; default yes.
+    pub notify_on_exit: Option<bool>,
 }
 
 impl Exec {
@@ -170,6 +176,9 @@ impl Exec {
             path_prepend: own.path_prepend.or(base.path_prepend),
             timeout_sec: own.timeout_sec.or(base.timeout_sec),
             pass_env: own.pass_env.or(base.pass_env),
+            background_ms: own.background_ms.or(base.background_ms),
+            cleanup_ms: own.cleanup_ms.or(base.cleanup_ms),
+            notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
         }
     }
 }

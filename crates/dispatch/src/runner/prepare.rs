@@ -332,8 +332,12 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
+        exec.sessions = Arc::clone(&self.deps.command_sessions);
+        exec.scope = format!("agent:{}", agent.id);
+        exec.owner = Some(session.key.clone());
         let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
         let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
+        exec.may_background = allowed.iter().any(|name| name == "process");
         // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
         toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)

@@ -91,17 +91,22 @@ mod tests {
     #[test]
     fn every_step_narrows_what_the_ones_before_left() {
         const KEY: &str = "agent:main:main";
-        const ALL: [&str; 5] = ["read", "edit", "write", "exec", "message"];
+        const ALL: [&str; 6] = ["read", "edit", "write", "exec", "process", "message"];
         check(&json!({}), &json!({}), KEY, &ALL);
         check(&json!({"allow": ["read"]}), &json!({}), KEY, &["read"]);
-        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec", "message"]);
+        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec", "process", "message"]);
         check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
-        check(&json!({"profile": "coding", "deny": ["exec"]}), &json!({}), KEY, &["read", "edit", "write"]);
+        check(
+            &json!({"profile": "coding", "deny": ["exec"]}),
+            &json!({}),
+            KEY,
+            &["read", "edit", "write", "process"],
+        );
         check(
             &json!({"profile": "minimal"}),
             &json!({"profile": "coding"}),
             KEY,
-            &["read", "edit", "write", "exec"],
+            &["read", "edit", "write", "exec", "process"],
         );
         check(&json!({"byProvider": {"google": {"allow": ["read"]}}}), &json!({}), KEY, &["read"]);
         check(&json!({"byProvider": {"openai": {"allow": ["read"]}}}), &json!({}), KEY, &ALL);

@@ -12,7 +12,6 @@ pub(crate) enum Reason {
     /// Somebody asked for it.
     Wake,
     /// A command in the background has ended.
-    #[cfg_attr(not(test), expect(dead_code, reason = "commands do not go to the background yet"))]
     ExecEvent,
     /// A scheduled job of this id is due.
     #[cfg_attr(not(test), expect(dead_code, reason = "there is no scheduler of jobs yet"))]
@@ -37,6 +36,11 @@ const RELAY_COMMAND: &str = "A command you started in the background has ended; 
 const RELAY_REMINDER: &str = "A scheduled reminder is due; its text is in the system messages above. Tell it to the user in a \
                               helpful and friendly way.";
 
+/// Whether a line tells of the end of a command (spec `tools.md` §3.2, §3.3).
+fn tells_of_command(line: &str) -> bool {
+    ["Exec finished (", "Exec completed (", "Exec failed ("].iter().any(|start| line.contains(start))
+}
+
 impl Reason {
     /// Whether it is made whatever the hour, the interval and the checklist say: somebody waits for what is due.
     pub(super) fn is_pressing(&self) -> bool {
@@ -49,7 +53,7 @@ impl Reason {
     /// What is asked of the agent, given the lines that wait to be told to it, and what for.
     pub(super) fn question<'a>(&self, waiting: &[String], prompt: &'a str) -> (&'a str, BeatPurpose) {
         match self {
-            Self::ExecEvent if waiting.iter().any(|line| line.contains("Exec finished")) => {
+            Self::ExecEvent if waiting.iter().any(|line| tells_of_command(line)) => {
                 (RELAY_COMMAND, BeatPurpose::RelayCommand)
             }
             Self::Cron(_) if !waiting.is_empty() => (RELAY_REMINDER, BeatPurpose::RelayReminder),

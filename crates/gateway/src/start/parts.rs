@@ -9,17 +9,19 @@ use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::skills::SkillBook;
 use openclaw_channels::Platforms;
+use openclaw_config::clock::now_ms;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
+use openclaw_protocol::AgentId;
 use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
-use openclaw_tools::CommandLock;
+use openclaw_tools::{CommandLock, CommandSessions};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
@@ -33,7 +35,7 @@ use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
 use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
 use crate::health::HealthMonitor;
-use crate::heartbeat::Heartbeats;
+use crate::heartbeat::{Heartbeats, Reason, Wish};
 use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
@@ -69,6 +71,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let models = Models::new(Variables::from(environment), Http::default());
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
+    let heartbeats = Arc::<Heartbeats>::default();
     let skills = Arc::<SkillBook>::default();
     let platforms = Arc::<Platforms>::default();
     let around = Arc::new(OwnSurroundings::new(given.reload, UsageIndex::new(layout.clone())));
@@ -84,6 +87,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
         command_lock: Some(command_lock(paths.state_dir()).await),
+        command_sessions: command_sessions(&system_events, &heartbeats, settings.sessions.default_agent()),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
         surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
     })
@@ -102,7 +106,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         events: EventHub::new(),
         presence: Presence::new(given.host.presence()),
         system_events,
-        heartbeats: Heartbeats::default(),
+        heartbeats,
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
         host: given.host,
@@ -117,6 +121,20 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         frame_budget: FrameBudget::default(),
         loaded: given.loaded,
     })
+}
+
+/// The commands that run. An agent is told of the end of one in the background, and asked to go on.
+fn command_sessions(
+    events: &Arc<SystemEvents>,
+    heartbeats: &Arc<Heartbeats>,
+    default_agent: AgentId,
+) -> Arc<CommandSessions> {
+    let (events, heartbeats) = (Arc::clone(events), Arc::clone(heartbeats));
+    Arc::new(CommandSessions::new(Box::new(move |key, line| {
+        events.enqueue_for_beat(key, line, now_ms());
+        let agent = Some(key.agent_or(&default_agent));
+        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent });
+    })))
 }
 
 /// Waits for the commands of a gateway that died here: each ends with it, and none may work beside its resumed run.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use openclaw_config::variable_rules::runs_code;
 use tokio_util::sync::CancellationToken;
 
-use super::process::{self, Ending, Order};
+use super::Foreground;
+use super::session::{Ending, Order};
+use super::sessions::Owner;
 use super::settings::ExecSettings;
 
 /// How long a login shell may take to say its `PATH`.
@@ -90,11 +92,18 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         timeout: Some(LOGIN_SHELL_TIMEOUT),
         max_output_chars: settings.max_output_chars,
         cwd: "/".into(),
+        is_fed: false,
+        in_terminal: false,
         lock: settings.lock.clone(),
     };
-    let finished = process::run(order, cancel, &mut |_, _| {}).await.ok()?;
+    let owner = Owner { scope: String::new(), told: None, kept: settings.kept };
+    let session = settings.sessions.start("login-path", owner, order).ok()?;
+    let _foreground = Foreground(&session);
+    cancel.run_until_cancelled(session.ended()).await?;
     // The profile may print; the path is the last line.
-    let path = finished.output.lines().last().filter(|_| finished.ending == Ending::Exited(0))?.trim();
+    let printed = session.printed();
+    let has_succeeded = session.end()?.ending == Ending::Exited(0);
+    let path = printed.lines().last().filter(|_| has_succeeded)?.trim();
     path.contains('/').then(|| path.to_owned())
 }
 

@@ -1,8 +1,8 @@
 //! What ends a command when this process is gone, however it died.
 //!
 //! A command runs in the process group of its guard: a shell that reads from a pipe whose other end this process alone
-//! holds. A line means that nothing of the command is left; the end of the pipe means that this process is, and the guard kills its
-//! group. No moment is left open: while a command is being started, the child has a copy of the pipe's other end, which
+//! holds. An empty line means that nothing of the command is left; the end of the pipe means that this process is gone, and the guard
+//! kills its group, or the one whose number it was told. No moment is left open: while a command is being started, the child has a copy of the pipe's other end, which
 //! closes when the command itself takes over, and by then it is in the group. What leaves the group (`setsid`) is not
 //! reached, as with a timeout.
 
@@ -22,7 +22,9 @@ use tokio::time::Instant;
 use super::leftovers::Leftovers;
 
 /// Signals a command sends to its own group do not end the guard.
-const SCRIPT: &str = "trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2; read -r _ || kill -s KILL 0";
+const SCRIPT: &str = "trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2; group=0
+while read -r line; do [ -n \"$line\" ] || exit 0; group=-$line; done
+kill -s KILL -- \"$group\"";
 const SHELL: &str = "/bin/sh";
 /// How long the commands of a gateway that died have to be gone.
 const WAIT: Duration = Duration::from_secs(5);
@@ -108,6 +110,13 @@ impl Guard {
     /// The process group for the command.
     pub(super) fn group(&self) -> i32 {
         self.group.as_raw()
+    }
+
+    /// Guards the group that this process is the head of, in the place of its own: that of a command in a terminal.
+    pub(super) fn watch(&mut self, pid: Option<u32>) -> io::Result<()> {
+        let pid = pid.and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
+        self.group = Pid::from_raw(pid);
+        self.line.as_mut().map_or(Ok(()), |line| writeln!(line, "{pid}"))
     }
 
     /// Kills the command and everything it left in its group.

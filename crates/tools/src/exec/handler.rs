@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::environment::compose;
 use super::guard::Guard;
-use super::process::signal_name;
+use super::session::signal_name;
 use super::settings::ExecSettings;
 
 /// How long the output of a handler that has ended may be held open by what it left behind.

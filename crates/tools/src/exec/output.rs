@@ -43,6 +43,7 @@ pub(super) struct Output {
     text: String,
     chars: usize,
     cap: usize,
+    is_cut: bool,
     /// Whether anything came since the last look.
     news: bool,
     /// The start of a character whose end has not arrived, for each stream.
@@ -51,7 +52,14 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(cap: usize) -> Self {
-        Self { text: String::new(), chars: 0, cap, news: false, halves: [Vec::new(), Vec::new()] }
+        Self {
+            text: String::new(),
+            chars: 0,
+            cap,
+            is_cut: false,
+            news: false,
+            halves: [Vec::new(), Vec::new()],
+        }
     }
 
     /// Takes what a stream brought.
@@ -82,16 +90,37 @@ impl Output {
         }
     }
 
-    /// Everything kept. A character that never was completed shows as U+FFFD.
-    pub(super) fn finish(mut self) -> String {
+    /// Nothing more comes. A character that never was completed shows as U+FFFD.
+    pub(super) fn end(&mut self) {
         for stream in [Stream::Out, Stream::Err] {
             if !self.half(stream).is_empty() {
                 self.half(stream).clear();
                 self.push_text("\u{fffd}");
             }
         }
+    }
+
+    /// Everything kept.
+    pub(super) fn text(&mut self) -> &str {
         self.cut();
-        self.text
+        &self.text
+    }
+
+    /// Everything kept, which is forgotten with that.
+    pub(super) fn take(&mut self) -> String {
+        self.cut();
+        (self.chars, self.news) = (0, false);
+        std::mem::take(&mut self.text)
+    }
+
+    /// How many characters are kept.
+    pub(super) fn chars(&self) -> usize {
+        self.chars.min(self.cap)
+    }
+
+    /// Whether there were more.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut || self.chars > self.cap
     }
 
     /// Whether something came since [`Self::tail`] was looked at.
@@ -126,6 +155,7 @@ impl Output {
             let kept = last_chars(&self.text, self.cap).len();
             self.text.drain(..self.text.len() - kept);
             self.chars = self.cap;
+            self.is_cut = true;
         }
     }
 }
@@ -154,7 +184,8 @@ mod tests {
         for chunk in chunks {
             output.push(Stream::Out, chunk);
         }
-        output.finish()
+        output.end();
+        output.take()
     }
 
     #[test]
@@ -188,7 +219,7 @@ mod tests {
         output.push(Stream::Out, &e[..1]);
         output.push(Stream::Err, b"x");
         output.push(Stream::Out, &e[1..]);
-        assert_eq!(output.finish(), "xé");
+        assert_eq!(output.text(), "xé");
     }
 
     proptest! {

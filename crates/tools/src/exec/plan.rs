@@ -7,7 +7,7 @@ use openclaw_config::settings::{ExecAsk, ExecGate, ExecHost, ExecSecurity};
 use serde_json::Value;
 
 use super::environment::forbidden;
-use super::settings::ExecSettings;
+use super::settings::{ExecSettings, window};
 use crate::args::Args;
 use crate::path::Resolver;
 
@@ -23,6 +23,11 @@ pub(super) struct Plan {
     pub(super) workdir: Option<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) timeout: Option<Duration>,
+    /// After how long it goes to the background; `None`: never.
+    pub(super) background: Option<Duration>,
+    /// Whether something may be written to it.
+    pub(super) is_fed: bool,
+    pub(super) in_terminal: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -32,9 +37,11 @@ impl Plan {
         let command = args.text("command").filter(|command| !command.trim().is_empty());
         let command = command.ok_or("Provide a command to start.")?.to_owned();
         let mut warnings = Vec::new();
-        if args.flag("background") || args.number("yieldMs").is_some() {
+        let wished = args.flag("background") || args.number("yieldMs").is_some();
+        if wished && !settings.may_background {
             warnings.push("Warning: background execution is disabled; running synchronously.".to_owned());
         }
+        let background = settings.may_background.then(|| background(settings, args));
         if args.flag("elevated") {
             return Err("elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
                         supported yet."
@@ -42,16 +49,15 @@ impl Plan {
         }
         let host = host(settings, args)?;
         let env = variables(args, host)?;
-        if args.flag("pty") {
-            warnings.push("Warning: no terminal (pty) is available; running without one.".to_owned());
-        }
         let timeout = match args.number("timeout").filter(|seconds| *seconds >= 0.0) {
             Some(0.0) => None,
             Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
             None => Some(settings.timeout),
         };
         let workdir = args.word("workdir").map(str::to_owned);
-        Ok(Self { command, host, workdir, env, timeout, warnings })
+        let in_terminal = args.flag("pty");
+        let is_fed = background.is_some() && (wished || in_terminal);
+        Ok(Self { command, host, workdir, env, timeout, background, is_fed, in_terminal, warnings })
     }
 
     /// The directory to run in: the one asked for, else the workspace, with a warning.
@@ -66,6 +72,19 @@ impl Plan {
         self.warnings.push(warning);
         workspace.to_owned()
     }
+}
+
+fn background(settings: &ExecSettings, args: &Args) -> Duration {
+    if args.flag("background") {
+        return Duration::ZERO;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and is bounded then"
+    )]
+    let asked = args.number("yieldMs").map(|ms| window(Some(ms as u64)));
+    asked.unwrap_or(settings.background)
 }
 
 fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
@@ -194,11 +213,6 @@ mod tests {
             (unset.clone(), json!({"command": "ls", "yieldMs": 5}), background),
             (
                 unset.clone(),
-                json!({"command": "ls", "pty": true}),
-                "Warning: no terminal (pty) is available; running without one.",
-            ),
-            (
-                unset.clone(),
                 json!({"command": "ls", "elevated": true}),
                 "elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
                  supported yet.",
@@ -268,6 +282,29 @@ mod tests {
             ),
         ] {
             assert_eq!(says(&settings, args.clone()), text, "{args}");
+        }
+    }
+
+    #[test]
+    fn a_command_goes_to_the_background_when_it_may_and_when_told() {
+        let mut settings = settings(None, None, None);
+        let plan = |settings: &ExecSettings, args: Value| {
+            let plan = Plan::of(settings, &Args(args)).unwrap();
+            (plan.background.map(|window| window.as_millis()), plan.is_fed)
+        };
+        let rows = [
+            (json!({"command": "x"}), Some(10_000), false),
+            (json!({"command": "x", "background": true, "yieldMs": 500}), Some(0), true),
+            (json!({"command": "x", "yieldMs": 500}), Some(500), true),
+            (json!({"command": "x", "yieldMs": -1}), Some(10), true),
+            (json!({"command": "x", "yieldMs": 1e30}), Some(120_000), true),
+            (json!({"command": "x", "pty": true}), Some(10_000), true),
+        ];
+        for (args, window, is_fed) in rows {
+            assert_eq!(plan(&settings, args.clone()), (None, false), "it may not: {args}");
+            settings.may_background = true;
+            assert_eq!(plan(&settings, args.clone()), (window, is_fed), "{args}");
+            settings.may_background = false;
         }
     }
 

@@ -8,13 +8,20 @@ use std::time::Duration;
 use openclaw_agent::skills::Overlay;
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
+use openclaw_protocol::SessionKey;
 
 use super::guard::CommandLock;
+use super::sessions::CommandSessions;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 /// Characters of output that are kept (spec `tools.md` §3.1 row 11).
 const MAX_OUTPUT_CHARS: usize = 200_000;
+
+/// After how long a command goes to the background (spec `tools.md` §3.1 row 3); 10 seconds.
+pub(super) fn window(ms: Option<u64>) -> Duration {
+    Duration::from_millis(ms.unwrap_or(10_000).clamp(10, 120_000))
+}
 
 /// Everything `exec` must be told.
 #[derive(Debug, Clone)]
@@ -43,6 +50,20 @@ pub struct ExecSettings {
     pub approvals_file: Option<PathBuf>,
     /// Held by each running command; absent outside of a gateway.
     pub lock: Option<CommandLock>,
+    /// The commands of this gateway.
+    pub sessions: Arc<CommandSessions>,
+    /// Whose commands are seen, such as `agent:main`.
+    pub scope: String,
+    /// Whose commands are told of when they end in the background, if that is configured.
+    pub owner: Option<SessionKey>,
+    /// Whether commands may go to the background: not where nothing could be done with them there.
+    pub may_background: bool,
+    /// After how long a command goes there.
+    pub background: Duration,
+    /// How long one that has ended there is remembered.
+    pub kept: Duration,
+    /// Whether its end is told.
+    pub notify_on_exit: bool,
 }
 
 impl ExecSettings {
@@ -65,6 +86,13 @@ impl ExecSettings {
             overlay: Arc::default(),
             approvals_file: None,
             lock: None,
+            sessions: Arc::new(CommandSessions::new(Box::new(|_, _| {}))),
+            scope: String::new(),
+            owner: None,
+            may_background: false,
+            background: window(config.background_ms),
+            kept: CommandSessions::kept(config.cleanup_ms),
+            notify_on_exit: config.notify_on_exit.unwrap_or(true),
         }
     }
 }

@@ -11,7 +11,14 @@ const SECOND: [&str; 16] = [
     "reef", "shore", "tide", "valley", "willow",
 ];
 
-/// The name of the session that serves a call. One call, one name: until sessions outlive their call none can be taken.
+/// A name for the command of a call that nobody has yet.
+pub(super) fn free(call_id: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let name = of(call_id);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+}
+
+/// The name that the command of a call has where it is free.
 pub(super) fn of(call_id: &str) -> String {
     let mut hasher = DefaultHasher::new();
     call_id.hash(&mut hasher);
@@ -28,5 +35,9 @@ mod tests {
     fn a_call_has_one_name_of_two_words() {
         assert_eq!(super::of("toolu_1"), super::of("toolu_1"));
         assert_eq!(super::of("toolu_1").split('-').count(), 2);
+        let name = super::of("toolu_1");
+        assert_eq!(super::free("toolu_1", |_| false), name);
+        let third = super::free("toolu_1", |taken| taken == name || taken == format!("{name}-2"));
+        assert_eq!(third, format!("{name}-3"));
     }
 }

@@ -67,7 +67,7 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     };
     assert_eq!(
         offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),
-        "read edit write exec"
+        "read edit write exec process"
     );
     assert_eq!(offered(&["exec", "browser"], Confinement::Host), "exec");
     assert_eq!(offered(&[], Confinement::Host), "");
@@ -158,7 +158,7 @@ async fn files_are_written_read_and_edited() {
             json!({"path": "a/b.txt", "oldText": "x", "newText": "n"}),
             "error: The old text occurs 2 times in a/b.txt and must be unique. Include more of the lines around it.".into(),
         ),
-        ("process", json!({}), "error: Tool process not found".into()),
+        ("browser", json!({}), "error: Tool browser not found".into()),
     ] {
         assert_eq!(bench.says(name, args.clone()).await, says, "{name} {args}");
     }

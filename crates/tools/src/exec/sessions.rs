@@ -1,0 +1,200 @@
+//! The commands of a gateway that run, and those in the background that have ended a while ago (spec `tools.md` §3.2, §4).
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::SessionKey;
+use parking_lot::Mutex;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::session::{Ending, Order, Session, signal_name};
+use super::slug;
+use super::start::{Input, start};
+
+/// Commands that may run at once. Each costs a process, its guard, a task and some files.
+const MOST_RUNNING: usize = 256;
+/// Commands that have ended and are remembered.
+const MOST_ENDED: usize = 128;
+/// Characters of what they printed, all in all.
+const MOST_PRINTED: usize = 8 << 20;
+/// Characters of the output that the owner of a command is told.
+const TOLD: usize = 400;
+/// How long what ended is remembered, in seconds (spec `tools.md` §4).
+const CLEANUP: std::ops::RangeInclusive<u64> = 60..=3 * 3600;
+
+/// Told that a command in the background has ended: its owner's session, and a line for the agent.
+pub type OnExit = Box<dyn Fn(&SessionKey, &str) + Send + Sync>;
+
+/// The commands of one gateway. Dropping it ends them.
+pub struct CommandSessions {
+    known: Arc<Known>,
+    _all: DropGuard,
+}
+
+struct Known {
+    sessions: Mutex<Vec<Arc<Session>>>,
+    on_exit: OnExit,
+    /// Ends all of them.
+    kill: CancellationToken,
+}
+
+/// What becomes of a command that ends in the background.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    /// Who sees it.
+    pub(super) scope: String,
+    /// Whom its end is told.
+    pub(super) told: Option<SessionKey>,
+    /// How long it is remembered.
+    pub(super) kept: Duration,
+}
+
+/// Why a command did not start.
+#[derive(Debug)]
+pub(super) enum NotStarted {
+    TooMany,
+    Io(io::Error),
+}
+
+impl std::fmt::Debug for CommandSessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CommandSessions").finish_non_exhaustive()
+    }
+}
+
+impl CommandSessions {
+    /// None yet.
+    pub fn new(on_exit: OnExit) -> Self {
+        let kill = CancellationToken::new();
+        let known = Known { sessions: Mutex::default(), on_exit, kill: kill.clone() };
+        Self { known: Arc::new(known), _all: kill.drop_guard() }
+    }
+
+    /// How long what has ended is remembered: `tools.exec.cleanupMs` within its bounds; 30 minutes.
+    pub(super) fn kept(cleanup_ms: Option<u64>) -> Duration {
+        let seconds = cleanup_ms.map_or(30 * 60, |ms| ms / 1000);
+        Duration::from_secs(seconds.clamp(*CLEANUP.start(), *CLEANUP.end()))
+    }
+
+    /// Starts a command; it is driven to its end whoever waits for it.
+    pub(super) fn start(
+        &self,
+        call_id: &str,
+        owner: Owner,
+        order: Order,
+    ) -> Result<Arc<Session>, NotStarted> {
+        if self.known.sessions.lock().iter().filter(|session| session.end().is_none()).count() >= MOST_RUNNING
+        {
+            return Err(NotStarted::TooMany);
+        }
+        let mut started = start(&order).map_err(NotStarted::Io)?;
+        let input = std::mem::replace(&mut started.input, Input::Closed);
+        let mut sessions = self.known.sessions.lock();
+        let id = slug::free(call_id, |id| sessions.iter().any(|session| session.id == id));
+        let kill = self.known.kill.child_token();
+        let session = Session::new(id, owner.scope.clone(), &order, started.child.id(), input, kill);
+        let session = Arc::new(session);
+        sessions.push(Arc::clone(&session));
+        drop(sessions);
+        let (known, driven) = (Arc::downgrade(&self.known), Arc::clone(&session));
+        tokio::spawn(async move {
+            driven.drive(order, started).await;
+            let all = known
+                .upgrade()
+                .filter(|known| known.has_ended(&driven, &owner))
+                .map(|known| known.kill.clone());
+            let Some(all) = all else { return };
+            tokio::select! {
+                () = tokio::time::sleep(owner.kept) => {}
+                () = all.cancelled() => {}
+            }
+            if let Some(known) = known.upgrade() {
+                known.forget(&driven);
+            }
+        });
+        Ok(session)
+    }
+
+    /// Those of a scope that are or were in the background, the newest first.
+    pub(crate) fn list(&self, scope: &str) -> Vec<Arc<Session>> {
+        let sessions = self.known.sessions.lock();
+        let seen = sessions.iter().filter(|session| session.scope == scope && session.is_in_background());
+        seen.rev().cloned().collect()
+    }
+
+    /// One of a scope, by its id.
+    pub(crate) fn find(&self, scope: &str, id: &str) -> Option<Arc<Session>> {
+        let sessions = self.known.sessions.lock();
+        sessions.iter().find(|session| session.scope == scope && session.id == id).cloned()
+    }
+
+    /// Forgets a command.
+    pub(crate) fn forget(&self, session: &Arc<Session>) {
+        self.known.forget(session);
+    }
+}
+
+impl Known {
+    /// A command has ended; whether it is remembered.
+    fn has_ended(&self, session: &Arc<Session>, owner: &Owner) -> bool {
+        if !session.is_in_background() {
+            self.forget(session);
+            return false;
+        }
+        if let Some((key, line)) = owner.told.as_ref().zip(told(session)) {
+            (self.on_exit)(key, &line);
+        }
+        self.make_room();
+        true
+    }
+
+    /// The oldest of those that ended go where there are too many.
+    fn make_room(&self) {
+        let mut sessions = self.sessions.lock();
+        let (mut count, mut printed) = (0, 0);
+        let mut stays: Vec<bool> = Vec::with_capacity(sessions.len());
+        for session in sessions.iter().rev() {
+            let has_ended = session.end().is_some();
+            count += usize::from(has_ended);
+            printed += if has_ended { session.size().0 } else { 0 };
+            stays.push(!has_ended || count == 1 || (count <= MOST_ENDED && printed <= MOST_PRINTED));
+        }
+        let mut stays = stays.into_iter().rev();
+        sessions.retain(|_| stays.next().unwrap_or(true));
+    }
+
+    fn forget(&self, session: &Arc<Session>) {
+        self.sessions.lock().retain(|other| !Arc::ptr_eq(other, session));
+    }
+}
+
+/// What the agent is told of an end; nothing of one that it made itself.
+fn told(session: &Session) -> Option<String> {
+    let (what, how) = match session.end()?.ending {
+        Ending::Exited(0) => ("completed", "code 0".to_owned()),
+        Ending::Exited(code) => ("failed", format!("code {code}")),
+        Ending::Signalled(signal) => ("failed", format!("signal {}", signal_name(signal))),
+        Ending::TimedOut => ("failed", "timed out, signal SIGKILL".to_owned()),
+        Ending::Killed => return None,
+    };
+    let id: String = session.id.chars().take(8).collect();
+    let printed = session.printed().split_whitespace().collect::<Vec<_>>().join(" ");
+    let start = printed.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
+    let tail = printed.get(start..).unwrap_or_default();
+    let tail = if tail.is_empty() { String::new() } else { format!(" :: {tail}") };
+    Some(format!("Exec {what} ({id}, {how}){tail}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_is_kept_within_bounds() {
+        let rows = [(None, 1800), (Some(0), 60), (Some(120_000), 120), (Some(u64::MAX), 3 * 3600)];
+        for (cleanup, seconds) in rows {
+            assert_eq!(CommandSessions::kept(cleanup), Duration::from_secs(seconds), "{cleanup:?}");
+        }
+    }
+}
