@@ -24,6 +24,8 @@ pub struct ChatMessage {
     pub timeout_ms: Option<u64>,
     /// What the client calls itself; the session is listed under it where it has no other name.
     pub sender: Option<String>,
+    /// Whether that client may decide on commands that wait for approval.
+    pub may_approve: bool,
     /// The conversation out of which this one was opened, such as the room of a thread. If this is the first
     /// message of its session, that begins with what was said there (spec `sessions.md` §5.7).
     pub parent_session_key: Option<SessionKey>,

@@ -10,6 +10,7 @@
 mod activation;
 mod allowlist;
 mod allowlist_words;
+mod approve;
 pub(crate) mod buttons;
 pub(crate) mod cards;
 pub(crate) mod compact;
@@ -71,6 +72,7 @@ use directives::Reading;
 use model::ModelWish;
 
 pub(crate) use directives::{Wish, settle};
+pub(crate) use exec::ExecWish;
 pub(crate) use hints::Hints;
 pub(crate) use levels::Reasoning;
 pub(crate) use menu::menu;
@@ -104,7 +106,7 @@ const COMMANDS: &[Command] = &[
     activation::COMMAND,
     send::COMMAND,
     allowlist::COMMAND,
-    not_yet::APPROVE,
+    approve::COMMAND,
     subagents::COMMAND,
     config::COMMAND,
     debug::COMMAND,

@@ -70,6 +70,9 @@ pub(crate) struct Request {
     /// What the person's client calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<String>,
+    /// Whether that client may decide on commands that wait for approval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) may_approve: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_session_key: Option<SessionKey>,
     /// The agent that answers, where the session's key does not say.
@@ -302,6 +305,7 @@ impl From<ChatMessage> for Request {
             thinking: message.thinking,
             timeout_ms: message.timeout_ms,
             sender: message.sender,
+            may_approve: message.may_approve,
             parent_session_key: message.parent_session_key,
             ..Self::default()
         }

@@ -13,6 +13,7 @@ use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionSettings, SessionStore};
+use openclaw_tools::approvals::Approvals;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -44,6 +45,8 @@ pub struct Deps {
     pub command_variables: Vec<(String, String)>,
     /// Held by the commands of tools, so that the next gateway can wait for them to be gone.
     pub command_lock: Option<CommandLock>,
+    /// Commands that wait for a person's word.
+    pub approvals: Arc<Approvals>,
     /// The commands that run.
     pub command_sessions: Arc<CommandSessions>,
     /// The gateway's own secrets: no tool may print them.

@@ -424,6 +424,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
         command_lock: None,
+        approvals: Arc::default(),
         command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
         secrets: Vec::new(),
         surroundings: None,
@@ -501,6 +502,7 @@ pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
         thinking: None,
         timeout_ms: None,
         sender: Some("golden".to_owned()),
+        may_approve: false,
         parent_session_key: None,
     }
 }

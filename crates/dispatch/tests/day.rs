@@ -267,6 +267,7 @@ impl Person {
             system_events: Arc::default(),
             command_variables: Vec::new(),
             command_lock: None,
+            approvals: Arc::default(),
             command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
             secrets: Vec::new(),
             surroundings: None,

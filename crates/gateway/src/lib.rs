@@ -7,6 +7,7 @@
 //! This crate knows no model's and no chat platform's wire format.
 
 mod ack_pause;
+mod approval_events;
 mod attachments;
 mod channels;
 mod clock;

@@ -7,6 +7,7 @@
 mod agent;
 mod agent_delivery;
 mod agents;
+mod approvals;
 mod channels;
 mod chat;
 mod config;
@@ -105,6 +106,8 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::skills::SkillsInstall => skills::install),
     on!(params::skills::SkillsUpdate => skills::update),
     on!(params::config::ConfigGet => config::get),
+    on!(params::approvals::ExecApprovalRequest => approvals::request),
+    on!(params::approvals::ExecApprovalResolve => approvals::resolve),
     on!(params::config::ConfigSchema => config::schema),
     on!(params::logs::LogsTail => logs::tail),
     on!(params::channels::ChannelsStatus => channels::status),

@@ -15,6 +15,7 @@ use openclaw_protocol::params::system::SystemEventParams;
 use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionKey, SessionStore};
+use openclaw_tools::approvals::Approvals;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,8 @@ pub struct GatewayState {
     pub system_events: Arc<SystemEvents>,
     /// Turns that agents make by themselves.
     pub(crate) heartbeats: Arc<Heartbeats>,
+    /// Commands that wait for a person's word.
+    pub(crate) approvals: Arc<Approvals>,
     /// The health snapshot.
     pub health: HealthMonitor,
     /// Paired devices.

@@ -9,6 +9,7 @@ use serde_with_macros::skip_serializing_none;
 
 use crate::access::Access;
 use crate::export::schema_in;
+use crate::params::approvals::{ExecApprovalRequested, ExecApprovalResolved};
 use crate::params::health::HealthSnapshot;
 use crate::params::heartbeat::HeartbeatEvent;
 use crate::{RunId, SessionKey};
@@ -42,6 +43,11 @@ const fn said<P: JsonSchema>(name: &'static str) -> EventKind {
     EventKind { access: Some(Access::Read), ..sent::<P>(name, false) }
 }
 
+/// For those who may decide on commands.
+const fn for_approvers<P: JsonSchema>(name: &'static str) -> EventKind {
+    EventKind { access: Some(Access::Approvals), ..sent::<P>(name, true) }
+}
+
 const fn later(name: &'static str, access: Option<Access>) -> EventKind {
     EventKind { name, droppable: true, access, payload: None }
 }
@@ -64,8 +70,8 @@ pub const EVENTS: &[EventKind] = &[
     later("device.pair.requested", Some(Access::Pairing)),
     later("device.pair.resolved", Some(Access::Pairing)),
     later("voicewake.changed", None),
-    later("exec.approval.requested", Some(Access::Approvals)),
-    later("exec.approval.resolved", Some(Access::Approvals)),
+    for_approvers::<ExecApprovalRequested>("exec.approval.requested"),
+    for_approvers::<ExecApprovalResolved>("exec.approval.resolved"),
 ];
 
 /// The row of an event.

@@ -14,6 +14,7 @@ use crate::schema::{Schema, whole_numbers};
 
 pub mod agent;
 pub mod agents;
+pub mod approvals;
 pub mod channels;
 pub mod chat;
 pub mod config;

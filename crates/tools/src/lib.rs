@@ -7,6 +7,7 @@
 //! Reading order: `row` (what a row is), `args` and `path` (what every file tool shares; the files themselves are
 //! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`, `message`.
 
+pub mod approvals;
 mod args;
 mod edit;
 mod exec;

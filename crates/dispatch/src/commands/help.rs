@@ -176,12 +176,14 @@ mod tests {
         for line in [
             "\n  /compact [text] - ",
             "\n  /whoami (/id) - ",
+            "\n  /approve - ",
+            "\n  /exec - ",
             "\n  /weather - Does it.",
             "\n  /dock_slack - ",
         ] {
             at(line);
         }
-        for hidden in ["/config", "/debug", "/tts", "/approve", "/bash"] {
+        for hidden in ["/config", "/debug", "/tts", "/bash"] {
             assert!(!text.contains(hidden), "{hidden} is not on:\n{text}");
         }
         let on = Commands { config: true, debug: true, ..Commands::default() };

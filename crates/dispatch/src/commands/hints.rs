@@ -5,6 +5,7 @@ use openclaw_models::ThinkingLevel;
 use openclaw_sessions::entry::VerboseLevel;
 use serde::{Deserialize, Serialize};
 
+use super::exec::ExecWish;
 use super::levels::Reasoning;
 use super::model::ModelChoice;
 use crate::queue::QueueWish;
@@ -28,6 +29,9 @@ pub(crate) struct Hints {
     /// `/reasoning`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning: Option<Reasoning>,
+    /// `/exec`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exec: Option<ExecWish>,
     /// Commands that are answered at once, and not in the run: names of their rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) shortcuts: Vec<String>,
@@ -36,6 +40,10 @@ pub(crate) struct Hints {
 impl Hints {
     /// Whether a run under way can't give what is asked for.
     pub(crate) fn need_own_run(&self) -> bool {
-        self.model.is_some() || self.thinking.is_some() || self.verbose.is_some() || self.reasoning.is_some()
+        self.model.is_some()
+            || self.thinking.is_some()
+            || self.verbose.is_some()
+            || self.reasoning.is_some()
+            || self.exec.is_some()
     }
 }

@@ -113,6 +113,8 @@ mod tests {
             "stop",
             "restart",
             "activation",
+            "approve",
+            "exec",
             "send",
             "reset",
             "new",
@@ -123,7 +125,7 @@ mod tests {
         for name in native {
             assert!(found.iter().any(|row| row == name), "{name}");
         }
-        for name in ["allowlist", "compact", "bash", "config", "debug", "tts", "approve"] {
+        for name in ["allowlist", "compact", "bash", "config", "debug", "tts"] {
             assert!(!found.iter().any(|row| row == name), "{name}");
         }
         let on = Commands { config: true, debug: true, ..Commands::default() };

@@ -2,10 +2,6 @@
 
 use super::table::{BASH, Category, Command, Does, Offered, Takes};
 
-pub(super) const APPROVE: Command =
-    Command::new("approve", Category::Management, Does::Missing, "Decide about a command that asks first.")
-        .taking(Takes::Words, "<id> allow-once|allow-always|deny");
-
 pub(super) const BASH_COMMAND: Command = Command {
     offered: Offered::Text,
     ..Command::new(BASH, Category::Tools, Does::Missing, "Run a shell command here.")

@@ -119,6 +119,7 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         thinking: Some(ThinkingLevel::High),
         verbose: Some(VerboseLevel::Full),
         reasoning: Some(Reasoning::On),
+        exec: None,
         shortcuts: Vec::new(),
     };
     let rows = [

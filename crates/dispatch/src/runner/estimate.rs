@@ -8,7 +8,7 @@ use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use tokio_util::sync::CancellationToken;
 
-use super::prepare::PromptParts;
+use super::prepare::{Asking, PromptParts};
 use super::session::Session;
 use super::{NotBegun, Runner};
 use crate::setup::Settings;
@@ -43,7 +43,7 @@ impl Runner {
         let skills = self.skills_of(&session, settings).await;
         let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, settings, model, (&shield, &skills), (None, None));
+        let tools = self.tools(&session, settings, model, (&shield, &skills), Asking::default());
         let parts = PromptParts { files: &files, skills: &skills, tools: &tools, at: None };
         let (_, report) = self.system_prompt(None, &session, settings, first, parts);
         Ok(SystemPromptReport { source: ReportSource::Estimate, ..report })

@@ -35,7 +35,7 @@ use super::session::Session;
 use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
-use crate::commands::{Hints, Reasoning};
+use crate::commands::{ExecWish, Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
@@ -201,7 +201,9 @@ impl Runner {
             Some(offered) => Arc::new(skills.only(offered, &settings.config)),
             None => skills,
         };
-        let from = (row.payload.conversation(), origin);
+        let from = Asking { at: row.payload.conversation(), origin, exec: None };
+        let hints = row.payload.to_gateway().hints();
+        let from = Asking { exec: hints.and_then(|hints| hints.exec.as_ref()), ..from };
         let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
         let parts =
             PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
@@ -313,21 +315,23 @@ impl Runner {
         self.deps.skills.for_turn(wanted, occasion).await
     }
 
-    /// The tools that the policy leaves where this model is used. `at` is the conversation that is answered.
+    /// The tools that the policy leaves where this model is used.
     pub(super) fn tools(
         &self,
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills): (&Shield, &Snapshot),
-        (at, origin): (Option<&Address>, Option<&Origin>),
+        Asking { at, origin, exec: asked }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
         for (name, value) in &self.deps.command_variables {
             environment.set(name, value);
         }
-        let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
+        let settled = protections::exec_of(&session.entry, &agent.exec);
+        let wished = asked.map_or_else(|| settled.clone(), |wish| protections::exec_with(wish, &settled));
+        let mut exec = ExecSettings::new(&wished, environment);
         exec.approvals_file = Some(self.deps.state_dir.join("exec-approvals.json"));
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
@@ -366,6 +370,17 @@ impl Runner {
             None => Ok(self.workspace_files.load(wanted).await?),
         }
     }
+}
+
+/// Where the message of a run comes from, and what it says of commands.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asking<'a> {
+    /// The conversation that is answered.
+    pub(super) at: Option<&'a Address>,
+    /// Where it was said.
+    pub(super) origin: Option<&'a Origin>,
+    /// `/exec` among its words.
+    pub(super) exec: Option<&'a ExecWish>,
 }
 
 /// The level that the message asks for, or else its session.

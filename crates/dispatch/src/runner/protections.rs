@@ -10,6 +10,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::NotBegun;
+use crate::commands::ExecWish;
 use crate::setup::Settings;
 
 /// Whether the run may begin. `entry` is its session's row, where it has one.
@@ -53,6 +54,17 @@ pub(super) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
         ..Exec::default()
     };
     own.over(agent)
+}
+
+/// The same with what a message says for its run.
+pub(super) fn exec_with(wish: &ExecWish, settled: &Exec) -> Exec {
+    let own = Exec {
+        host: named(wish.host.as_deref()),
+        security: named(wish.security.as_deref()),
+        ask: named(wish.ask.as_deref()),
+        ..Exec::default()
+    };
+    own.over(settled)
 }
 
 /// The setting of this name; a row that was edited by hand may hold anything.

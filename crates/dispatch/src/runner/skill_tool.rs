@@ -7,7 +7,7 @@ use openclaw_protocol::message::ToolCall;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::prepare::verbose;
+use super::prepare::{Asking, verbose};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner};
 use crate::commands::{Context, ToolWish};
@@ -36,7 +36,8 @@ impl Runner {
         let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
         let model = (model.provider.as_str(), model.model.as_str());
         let turn = self.message_turn(row);
-        let from = (row.payload.conversation(), row.payload.origin.as_deref());
+        let origin = row.payload.origin.as_deref();
+        let from = Asking { at: row.payload.conversation(), origin, exec: None };
         let tools = self.tools(session, &settings, model, (&shield, &skills), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {

@@ -4,6 +4,7 @@ mod history;
 
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
 use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent};
+use openclaw_protocol::access::Access;
 use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
@@ -35,6 +36,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         thinking: params.thinking,
         timeout_ms: params.timeout_ms,
         sender: sender(&ctx),
+        may_approve: Access::Approvals.is_granted_by(&ctx.connection().scopes),
         parent_session_key: None,
     };
     let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {

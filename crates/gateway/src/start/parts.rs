@@ -21,6 +21,7 @@ use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
+use openclaw_tools::approvals::Approvals;
 use openclaw_tools::{CommandLock, CommandSessions};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
@@ -72,6 +73,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
     let heartbeats = Arc::<Heartbeats>::default();
+    let approvals = Arc::<Approvals>::default();
     let skills = Arc::<SkillBook>::default();
     let platforms = Arc::<Platforms>::default();
     let around = Arc::new(OwnSurroundings::new(given.reload, UsageIndex::new(layout.clone())));
@@ -87,6 +89,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
         command_lock: Some(command_lock(paths.state_dir()).await),
+        approvals: Arc::clone(&approvals),
         command_sessions: command_sessions(&system_events, &heartbeats, settings.sessions.default_agent()),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
         surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
@@ -107,6 +110,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         presence: Presence::new(given.host.presence()),
         system_events,
         heartbeats,
+        approvals,
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
         host: given.host,

@@ -38,7 +38,7 @@ use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::{free_memory, heartbeat, upkeep, web_chat};
+use crate::{approval_events, free_memory, heartbeat, upkeep, web_chat};
 
 /// From the moment in which clients can connect to that in which hooks are told of it (spec `agent-runtime.md` §8.2).
 const STARTUP_HOOKS: Duration = Duration::from_millis(250);
@@ -361,6 +361,7 @@ fn serve(state: &Arc<GatewayState>) {
             hub.events.forward(broadcast);
         }
     });
+    approval_events::listen(state);
     state.tasks.spawn(ticker::run(Arc::clone(state)));
     state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
     state.tasks.spawn(upkeep::run(Arc::clone(state)));

@@ -1,0 +1,329 @@
+//! Commands that wait for a person's word (spec `tools.md` §3.3, `gateway-protocol.md` §6.10). Whoever asks waits for the decision; people
+//! decide by any client, or in a chat. Nothing of it survives this process: who asked is gone then, too.
+
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use openclaw_config::clock::now_ms;
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+/// Questions that may wait. Each is shown to people.
+const MOST_WAITING: usize = 100;
+
+/// Characters of an id that are enough to name it where no other begins so: as many as people are shown.
+const SHORT: usize = 8;
+
+/// How long a decision is waited for unless somebody says otherwise.
+pub const DEFAULT_WAIT: Duration = Duration::from_millis(120_000);
+
+/// What is to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// The command line.
+    pub command: String,
+    /// Where.
+    pub cwd: Option<String>,
+    /// `gateway` or `node`.
+    pub host: Option<String>,
+    /// The security mode in force.
+    pub security: Option<String>,
+    /// The ask mode in force.
+    pub ask: Option<String>,
+    /// Whose agent asks.
+    pub agent_id: Option<String>,
+    /// The program that would run.
+    pub resolved_path: Option<String>,
+    /// In which session.
+    pub session_key: Option<String>,
+}
+
+/// What a person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Run it.
+    AllowOnce,
+    /// Run it, and from now on without asking.
+    AllowAlways,
+    /// Do not run it.
+    Deny,
+}
+
+impl Decision {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow-once",
+            Self::AllowAlways => "allow-always",
+            Self::Deny => "deny",
+        }
+    }
+
+    /// Reads its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::AllowOnce, Self::AllowAlways, Self::Deny]
+            .into_iter()
+            .find(|decision| decision.as_str() == name)
+    }
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub id: String,
+    /// What is asked.
+    pub request: ApprovalRequest,
+    /// Unix milliseconds.
+    pub created_at: i64,
+    /// Unix milliseconds.
+    pub expires_at: i64,
+}
+
+/// What people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalEvent<'a> {
+    /// Something waits for them.
+    Requested(&'a Question),
+    /// Somebody has decided.
+    Resolved {
+        /// What waited.
+        question: &'a Question,
+        /// What was said.
+        decision: Decision,
+        /// By whom.
+        by: Option<&'a str>,
+    },
+    /// Nobody has, in time, or nobody waits for it any more.
+    Expired(&'a Question),
+}
+
+/// Why nobody was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotAsked {
+    /// The id is taken.
+    #[error("approval id already pending")]
+    Pending,
+    /// More than people can look at.
+    #[error("too many approvals are pending; decide on some first")]
+    TooMany,
+}
+
+/// Why a decision counts for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotResolved {
+    /// Nothing of that id waits.
+    #[error("unknown approval id")]
+    Unknown,
+    /// Several ids begin so.
+    #[error("several approvals begin with that id; give more of it")]
+    Ambiguous,
+}
+
+type Listener = Box<dyn Fn(ApprovalEvent<'_>) + Send + Sync>;
+
+/// All that wait.
+#[derive(Default)]
+pub struct Approvals {
+    waiting: Mutex<Vec<Waiting>>,
+    listener: OnceLock<Listener>,
+}
+
+struct Waiting {
+    question: Arc<Question>,
+    answer: oneshot::Sender<Decision>,
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").finish_non_exhaustive()
+    }
+}
+
+impl Approvals {
+    /// Sets who tells people; the first one counts.
+    pub fn listen(&self, listener: Listener) {
+        let _ = self.listener.set(listener);
+    }
+
+    /// Asks people. The future gives what they say; `None` where nobody said anything in time. Dropping it takes the question back.
+    ///
+    /// # Errors
+    /// [`NotAsked`].
+    pub fn ask(
+        self: &Arc<Self>,
+        id: Option<String>,
+        request: ApprovalRequest,
+        wait: Duration,
+    ) -> Result<(Arc<Question>, impl Future<Output = Option<Decision>> + Send + use<>), NotAsked> {
+        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let created_at = now_ms();
+        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        let question = Question { id, request, created_at, expires_at: created_at.saturating_add(wait_ms) };
+        let question = Arc::new(question);
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut waiting = self.waiting.lock();
+            if waiting.iter().any(|other| other.question.id == question.id) {
+                return Err(NotAsked::Pending);
+            }
+            if waiting.len() >= MOST_WAITING {
+                return Err(NotAsked::TooMany);
+            }
+            waiting.push(Waiting { question: Arc::clone(&question), answer });
+        }
+        let asked = Asked { approvals: Arc::clone(self), question: Arc::clone(&question) };
+        self.tell(ApprovalEvent::Requested(&question));
+        let deciding = async move {
+            let _asked = asked;
+            // Nobody else holds the other end.
+            tokio::time::timeout(wait, answered).await.ok()?.ok()
+        };
+        Ok((question, deciding))
+    }
+
+    /// Takes a decision. `id` may be the beginning of one, as people type it.
+    ///
+    /// # Errors
+    /// [`NotResolved`].
+    pub fn resolve(
+        &self,
+        id: &str,
+        decision: Decision,
+        by: Option<&str>,
+    ) -> Result<Arc<Question>, NotResolved> {
+        let Waiting { question, answer } = {
+            let mut waiting = self.waiting.lock();
+            let whole = waiting.iter().position(|waiting| waiting.question.id == id);
+            let mut found =
+                waiting.iter().enumerate().filter(|(_, waiting)| waiting.question.id.starts_with(id));
+            let at = match (whole, found.next(), found.next()) {
+                (Some(at), ..) => at,
+                (None, Some((at, _)), None) if id.len() >= SHORT => at,
+                (None, Some(_), Some(_)) if id.len() >= SHORT => return Err(NotResolved::Ambiguous),
+                (None, ..) => return Err(NotResolved::Unknown),
+            };
+            waiting.remove(at)
+        };
+        self.tell(ApprovalEvent::Resolved { question: &question, decision, by });
+        // Who asked may have gone.
+        let _ = answer.send(decision);
+        Ok(question)
+    }
+
+    /// All that wait, the oldest first.
+    pub fn waiting(&self) -> Vec<Arc<Question>> {
+        self.waiting.lock().iter().map(|waiting| Arc::clone(&waiting.question)).collect()
+    }
+
+    fn tell(&self, event: ApprovalEvent<'_>) {
+        if let Some(listener) = self.listener.get() {
+            listener(event);
+        }
+    }
+}
+
+/// A question that somebody waits for.
+struct Asked {
+    approvals: Arc<Approvals>,
+    question: Arc<Question>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut waiting = self.approvals.waiting.lock();
+        let before = waiting.len();
+        waiting.retain(|other| !Arc::ptr_eq(&other.question, &self.question));
+        let was_open = waiting.len() < before;
+        drop(waiting);
+        if was_open {
+            self.approvals.tell(ApprovalEvent::Expired(&self.question));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asking(command: &str) -> ApprovalRequest {
+        ApprovalRequest { command: command.to_owned(), ..ApprovalRequest::default() }
+    }
+
+    fn heard(approvals: &Approvals) -> Arc<Mutex<Vec<String>>> {
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let into = Arc::clone(&heard);
+        approvals.listen(Box::new(move |event| {
+            into.lock().push(match event {
+                ApprovalEvent::Requested(question) => format!("asked {}", question.id),
+                ApprovalEvent::Resolved { question, decision, by } => {
+                    format!("{} {} by {by:?}", decision.as_str(), question.id)
+                }
+                ApprovalEvent::Expired(question) => format!("expired {}", question.id),
+            });
+        }));
+        heard
+    }
+
+    #[tokio::test]
+    async fn who_asks_gets_what_a_person_says() {
+        let approvals = Arc::new(Approvals::default());
+        let heard = heard(&approvals);
+        let id = |id: &str| Some(id.to_owned());
+        let (question, first) = approvals.ask(id("abcdefgh-1"), asking("ls"), DEFAULT_WAIT).unwrap();
+        assert_eq!(question.expires_at - question.created_at, 120_000);
+        let again = approvals.ask(id("abcdefgh-1"), asking("dup"), DEFAULT_WAIT).err();
+        assert_eq!(again, Some(NotAsked::Pending));
+        let (_, second) = approvals.ask(id("abcdefgh-2"), asking("rm"), DEFAULT_WAIT).unwrap();
+        let by =
+            |id, decision| approvals.resolve(id, decision, Some("Ada")).map(|question| question.id.clone());
+        assert_eq!(by("abcdefgh", Decision::Deny), Err(NotResolved::Ambiguous));
+        for id in ["", "x", "abcdefg"] {
+            assert_eq!(by(id, Decision::Deny), Err(NotResolved::Unknown), "{id}");
+        }
+        assert_eq!(by("abcdefgh-1", Decision::AllowOnce), Ok("abcdefgh-1".to_owned()));
+        assert_eq!(by("abcdefgh-1", Decision::Deny), Err(NotResolved::Unknown), "it is decided");
+        assert_eq!(
+            by("abcdefgh", Decision::AllowAlways),
+            Ok("abcdefgh-2".to_owned()),
+            "one is left that begins so"
+        );
+        assert_eq!((first.await, second.await), (Some(Decision::AllowOnce), Some(Decision::AllowAlways)));
+        let expect = [
+            "asked abcdefgh-1",
+            "asked abcdefgh-2",
+            "allow-once abcdefgh-1 by Some(\"Ada\")",
+            "allow-always abcdefgh-2 by Some(\"Ada\")",
+        ];
+        assert_eq!(*heard.lock(), expect);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_answers_in_time_and_who_asked_may_go() {
+        let approvals = Arc::new(Approvals::default());
+        let heard = heard(&approvals);
+        let (question, waiting) = approvals.ask(None, asking("ls"), Duration::from_millis(300)).unwrap();
+        assert_eq!(waiting.await, None);
+        assert_eq!(approvals.resolve(&question.id, Decision::Deny, None), Err(NotResolved::Unknown));
+        let (gone, waiting) = approvals.ask(None, asking("ls"), DEFAULT_WAIT).unwrap();
+        drop(waiting);
+        assert!(approvals.waiting().is_empty());
+        let expect = [&question.id, &gone.id]
+            .into_iter()
+            .flat_map(|id| [format!("asked {id}"), format!("expired {id}")]);
+        assert_eq!(*heard.lock(), expect.collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_than_people_can_look_at() {
+        let approvals = Arc::new(Approvals::default());
+        let all: Vec<_> =
+            (0..MOST_WAITING).map(|_| approvals.ask(None, asking("ls"), DEFAULT_WAIT).unwrap()).collect();
+        assert_eq!(approvals.ask(None, asking("ls"), DEFAULT_WAIT).err(), Some(NotAsked::TooMany));
+        drop(all);
+        assert!(approvals.ask(None, asking("ls"), DEFAULT_WAIT).is_ok());
+    }
+}
