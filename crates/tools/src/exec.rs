@@ -3,6 +3,7 @@
 //! `plan` decides from settings and arguments alone, `process` runs what was decided. There is no `process` tool yet, so
 //! nothing is put in the background: a call that asks for it runs synchronously and is told so (spec §3.1 row 2).
 
+pub mod approvals;
 mod environment;
 pub(crate) mod guard;
 pub(crate) mod handler;

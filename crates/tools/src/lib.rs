@@ -20,6 +20,7 @@ mod write;
 
 use row::name_only;
 
+pub use exec::approvals;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::settings::ExecSettings;
