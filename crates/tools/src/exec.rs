@@ -3,6 +3,7 @@
 //! `plan` decides from settings and arguments alone. `start` starts the command, with pipes or in a terminal; a `session` drives it to its
 //! end and holds what it prints; `sessions` knows all of them, for the `process` tool.
 
+pub mod approvals;
 mod environment;
 pub(crate) mod guard;
 pub(crate) mod handler;

@@ -22,6 +22,7 @@ mod write;
 
 use row::name_only;
 
+pub use exec::approvals;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::sessions::{CommandSessions, OnExit};

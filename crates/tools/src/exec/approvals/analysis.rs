@@ -1,0 +1,109 @@
+//! A command line as words, pipes and chains, as every POSIX shell reads it.
+//!
+//! Only what bash, dash, ksh and zsh read alike is accepted. Outside of quotes that is a short list of characters. Every
+//! expansion, redirection and compound command is refused, because the words would then not be what runs. A refusal costs a
+//! question; a misreading would cost the host.
+
+mod scanner;
+mod shell_words;
+
+pub use scanner::analyse;
+pub use shell_words::{is_builtin, reads_like_posix};
+
+/// Longest command line that is read, in bytes.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// What connects a simple command to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joint {
+    /// It is the first.
+    Start,
+    /// `|`
+    Pipe,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `;`
+    Then,
+}
+
+impl Joint {
+    fn operator(self) -> &'static str {
+        match self {
+            Self::Start => "",
+            Self::Pipe => " | ",
+            Self::And => " && ",
+            Self::Or => " || ",
+            Self::Then => " ; ",
+        }
+    }
+}
+
+/// One simple command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// What connects it to the one before.
+    pub joint: Joint,
+    /// The program as it was named.
+    pub program: String,
+    /// What it is given.
+    pub arguments: Vec<String>,
+}
+
+/// Why a command line can't be analysed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnalysable {
+    /// It is too long to be read.
+    #[error("the command is longer than {MAX_BYTES} bytes")]
+    TooLong,
+    /// A character that means more than itself, or may to some shell.
+    #[error("the command contains {0:?} where a shell may give it a meaning")]
+    Character(char),
+    /// A quote or an escape is not finished.
+    #[error("the command ends inside a quote or an escape")]
+    Unterminated,
+    /// Nothing stands between two operators, or before the first or behind the last.
+    #[error("the command has an empty part")]
+    EmptyPart,
+    /// The first word is no plain program name: an assignment, a reserved word.
+    #[error("{0:?} is not a program name")]
+    NotAProgram(String),
+    /// The shell does not read command lines as POSIX says.
+    #[error("the shell {0:?} may read the command in another way")]
+    Shell(String),
+    /// The call sets variables, which can change what a program does.
+    #[error("the call sets environment variables")]
+    Variables,
+}
+
+/// The command line that means these segments, with quotes where needed.
+pub fn join(segments: &[Segment]) -> String {
+    let mut line = String::new();
+    for segment in segments {
+        line.push_str(segment.joint.operator());
+        line.push_str(&quoted(&segment.program));
+        for argument in &segment.arguments {
+            line.push(' ');
+            line.push_str(&quoted(argument));
+        }
+    }
+    line
+}
+
+/// Whether a character stands for itself in every shell, also outside of quotes.
+///
+/// Letters beyond ASCII do not: some versions of bash take one of their bytes for a space.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c)
+}
+
+fn quoted(word: &str) -> String {
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;

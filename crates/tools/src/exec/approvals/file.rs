@@ -1,0 +1,290 @@
+//! `exec-approvals.json` (spec `tools.md` §3.3, `operations.md` §8.4). Fields that are not known here are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use openclaw_config::settings::{ExecAsk, ExecSecurity};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// The agent that settings without an agent belong to.
+const MAIN: &str = "main";
+/// What older versions called it.
+const LEGACY_MAIN: &str = "default";
+/// Longest remembered command, in characters.
+const MAX_COMMAND_CHARS: usize = 1000;
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalsFile {
+    /// Always 1.
+    #[serde(deserialize_with = "version_one")]
+    pub version: u32,
+    /// Where the desktop app listens.
+    #[serde(default)]
+    pub socket: Socket,
+    /// For agents that say nothing else.
+    #[serde(default)]
+    pub defaults: Policy,
+    /// By agent; `*` is every agent.
+    #[serde(default)]
+    pub agents: BTreeMap<String, AgentApprovals>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Default for ApprovalsFile {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            socket: Socket::default(),
+            defaults: Policy::default(),
+            agents: BTreeMap::new(),
+            other: Map::new(),
+        }
+    }
+}
+
+/// `socket`.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Socket {
+    /// Its path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Signs what goes over it. Clients never see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let token = self.token.as_ref().map(|_| "[redacted]");
+        f.debug_struct("Socket").field("path", &self.path).field("token", &token).finish_non_exhaustive()
+    }
+}
+
+/// What holds unless something nearer says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Policy {
+    /// Which commands may run.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
+    pub security: Option<ExecSecurity>,
+    /// When a person is asked.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
+    pub ask: Option<ExecAsk>,
+    /// What holds when nobody answers.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
+    pub ask_fallback: Option<ExecSecurity>,
+    /// Whether programs of skills count as allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_allow_skills: Option<bool>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Policy {
+    /// This policy, with gaps filled from `base`.
+    fn over(mut self, base: Self) -> Self {
+        self.security = self.security.or(base.security);
+        self.ask = self.ask.or(base.ask);
+        self.ask_fallback = self.ask_fallback.or(base.ask_fallback);
+        self.auto_allow_skills = self.auto_allow_skills.or(base.auto_allow_skills);
+        for (name, value) in base.other {
+            self.other.entry(name).or_insert(value);
+        }
+        self
+    }
+}
+
+/// What holds for one agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentApprovals {
+    /// Programs that may run unasked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowlist: Vec<AllowlistEntry>,
+    /// The rest.
+    #[serde(flatten)]
+    pub policy: Policy,
+}
+
+/// One program, or several.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllowlistEntry {
+    /// A UUID.
+    pub id: String,
+    /// See [`super::pattern`].
+    pub pattern: String,
+    /// When it last allowed something, in milliseconds. A fraction is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<serde_json::Number>,
+    /// What it allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_command: Option<String>,
+    /// Which file that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_resolved_path: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for AllowlistEntry {
+    /// An older form is the pattern alone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Full {
+            #[serde(default)]
+            id: Option<String>,
+            pattern: String,
+            #[serde(default)]
+            last_used_at: Option<serde_json::Number>,
+            #[serde(default)]
+            last_used_command: Option<String>,
+            #[serde(default)]
+            last_resolved_path: Option<String>,
+            #[serde(flatten)]
+            other: Map<String, Value>,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "an allowlist entry must be a pattern or an object with one")]
+        enum Form {
+            Pattern(String),
+            Full(Full),
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Pattern(pattern) => Self { pattern, ..Self::default() },
+            Form::Full(full) => Self {
+                id: full.id.unwrap_or_default(),
+                pattern: full.pattern,
+                last_used_at: full.last_used_at,
+                last_used_command: full.last_used_command,
+                last_resolved_path: full.last_resolved_path,
+                other: full.other,
+            },
+        })
+    }
+}
+
+impl ApprovalsFile {
+    /// Reads the text of a file and brings older forms up to date. `mint` makes ids.
+    ///
+    /// # Errors
+    /// What is wrong with it. An empty text is wrong too: it is what a torn write leaves.
+    pub fn parse(text: &str, mint: &mut dyn FnMut() -> String) -> Result<Self, serde_json::Error> {
+        let mut file: Self = serde_json::from_str(text)?;
+        file.normalise(mint);
+        Ok(file)
+    }
+
+    /// Brings older forms up to date: the agent `default` goes into `main`, entries get the ids they lack.
+    pub fn normalise(&mut self, mint: &mut dyn FnMut() -> String) {
+        if let Some(legacy) = self.agents.remove(LEGACY_MAIN) {
+            let main = self.agents.remove(MAIN).unwrap_or_default();
+            self.agents.insert(MAIN.to_owned(), merge(main, legacy));
+        }
+        let entries = self.agents.values_mut().flat_map(|agent| &mut agent.allowlist);
+        for entry in entries.filter(|entry| entry.id.trim().is_empty()) {
+            entry.id = mint();
+        }
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// None in practice: everything in it is JSON.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+
+    /// As clients may see it: without the socket's token.
+    pub fn redacted(&self) -> Self {
+        let mut shown = self.clone();
+        shown.socket.token = None;
+        shown
+    }
+
+    /// What holds for an agent by its own name.
+    pub(super) fn agent(&self, agent: &str) -> Option<&AgentApprovals> {
+        self.agents.get(agent_key(agent))
+    }
+
+    /// Adds a program to an agent's allowlist. `false` when its pattern is there already, or is none.
+    pub fn allow(&mut self, agent: &str, pattern: &str, mint: &mut dyn FnMut() -> String) -> bool {
+        let pattern = pattern.trim();
+        // What is stored under the old name of the main agent becomes the main agent's with the next reading.
+        if pattern.is_empty() || agent == LEGACY_MAIN {
+            return false;
+        }
+        let list = &mut self.agents.entry(agent_key(agent).to_owned()).or_default().allowlist;
+        if list.iter().any(|entry| entry.pattern == pattern) {
+            return false;
+        }
+        list.push(AllowlistEntry { id: mint(), pattern: pattern.to_owned(), ..AllowlistEntry::default() });
+        true
+    }
+
+    /// Notes that an entry (of the agent, or of all agents) allowed a command.
+    pub fn record_use(&mut self, agent: &str, id: &str, command: &str, resolved: &Path, now_ms: i64) {
+        for name in [agent_key(agent), "*"] {
+            let entries = self.agents.get_mut(name).map(|agent| &mut agent.allowlist);
+            for entry in entries.into_iter().flatten().filter(|entry| entry.id == id) {
+                entry.last_used_at = Some(now_ms.into());
+                entry.last_used_command = Some(command.chars().take(MAX_COMMAND_CHARS).collect());
+                entry.last_resolved_path = Some(resolved.display().to_string());
+            }
+        }
+    }
+}
+
+/// Runs without an agent belong to the main one.
+fn agent_key(agent: &str) -> &str {
+    if agent.is_empty() { MAIN } else { agent }
+}
+
+fn merge(main: AgentApprovals, legacy: AgentApprovals) -> AgentApprovals {
+    let mut seen = BTreeSet::new();
+    let entries = main.allowlist.into_iter().chain(legacy.allowlist);
+    let allowlist = entries.filter(|entry| seen.insert(entry.pattern.trim().to_lowercase())).collect();
+    AgentApprovals { allowlist, policy: main.policy.over(legacy.policy) }
+}
+
+fn version_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        1 => Ok(1),
+        other => Err(serde::de::Error::custom(format!("version {other} is not known, only 1 is"))),
+    }
+}
+
+/// Settings are written in the word that the configuration uses.
+trait Word: Copy {
+    fn as_word(self) -> &'static str;
+}
+
+impl Word for ExecSecurity {
+    fn as_word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Word for ExecAsk {
+    fn as_word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+fn word<T: Word, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(Word::as_word).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The approvals file on disk. Blocking.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use openclaw_config::private_file::{self, Durability};
+use openclaw_config::{hash_of, shared_place};
+
+use super::file::ApprovalsFile;
+
+const NAME: &str = "exec-approvals.json";
+const DEFAULT_STATE_DIR: &str = ".openclaw";
+
+/// Why the file can't be used. Whoever meets it denies.
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalsError {
+    /// It is there and does not say what it should. It never counts as empty: its rules would be lost.
+    #[error("exec approvals file {path} is invalid: {source}; mend or remove it")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// It can't be read or written.
+    #[error("exec approvals file {path} cannot be used: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file was to be replaced without saying which one was seen.
+    #[error("exec approvals base hash required; re-run exec.approvals.get and retry")]
+    HashRequired,
+    /// Another one than was seen is there now.
+    #[error("exec approvals changed since last load; re-run exec.approvals.get and retry")]
+    Changed,
+}
+
+/// The file as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Whether it is there.
+    pub exists: bool,
+    /// SHA-256 of its text, of the empty text where there is none.
+    pub hash: String,
+    /// What it says.
+    pub file: ApprovalsFile,
+}
+
+/// Reads and writes the file of one instance.
+#[derive(Debug, Clone)]
+pub struct ApprovalsStore {
+    own: PathBuf,
+    fallback: PathBuf,
+}
+
+impl ApprovalsStore {
+    /// `<state>/exec-approvals.json`, or `~/.openclaw/exec-approvals.json` while only that exists: OpenClaw has it there
+    /// whatever the state directory is.
+    pub fn new(state_dir: &Path, home: &Path) -> Self {
+        Self { own: state_dir.join(NAME), fallback: home.join(DEFAULT_STATE_DIR).join(NAME) }
+    }
+
+    /// The file in use.
+    pub fn path(&self) -> &Path {
+        if !is_there(&self.own) && is_there(&self.fallback) { &self.fallback } else { &self.own }
+    }
+
+    /// Reads the file. One that is not there says nothing.
+    ///
+    /// # Errors
+    /// [`ApprovalsError::Invalid`] or [`ApprovalsError::Io`]: nothing may run then.
+    pub fn load(&self) -> Result<Loaded, ApprovalsError> {
+        load(self.path())
+    }
+
+    /// Puts another file in place of the one that was seen. The socket stays where the new one does not name it: clients
+    /// never see its token.
+    ///
+    /// # Errors
+    /// [`ApprovalsError`]; the file is as it was then.
+    pub fn replace(&self, file: ApprovalsFile, base_hash: Option<&str>) -> Result<Loaded, ApprovalsError> {
+        let path = self.path();
+        with_lock(path, |current| {
+            match base_hash {
+                None if current.exists => return Err(ApprovalsError::HashRequired),
+                Some(seen) if current.exists && seen != current.hash => return Err(ApprovalsError::Changed),
+                None | Some(_) => {}
+            }
+            let mut next = file;
+            next.socket.path = next.socket.path.or(current.file.socket.path);
+            next.socket.token = next.socket.token.or(current.file.socket.token);
+            next.normalise(&mut mint);
+            Ok(next)
+        })
+    }
+
+    /// Changes the file as it is now.
+    ///
+    /// # Errors
+    /// [`ApprovalsError`]; the file is as it was then.
+    pub fn update(&self, change: impl FnOnce(&mut ApprovalsFile)) -> Result<Loaded, ApprovalsError> {
+        with_lock(self.path(), |current| {
+            let mut next = current.file;
+            change(&mut next);
+            Ok(next)
+        })
+    }
+}
+
+/// A new id for an entry.
+pub fn mint() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// A link counts, wherever it leads, and so does what can't be looked at.
+fn is_there(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+fn load(path: &Path) -> Result<Loaded, ApprovalsError> {
+    let shown = || path.display().to_string();
+    let (text, exists) = match shared_place::read_to_string(path) {
+        Ok(text) => (text, true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_there(path) => (String::new(), false),
+        Err(source) => return Err(ApprovalsError::Io { path: shown(), source }),
+    };
+    let file = if exists {
+        ApprovalsFile::parse(&text, &mut mint)
+            .map_err(|source| ApprovalsError::Invalid { path: shown(), source })?
+    } else {
+        ApprovalsFile::default()
+    };
+    Ok(Loaded { path: path.to_owned(), exists, hash: hash_of(&text), file })
+}
+
+/// Replaces the file by what `next` makes of it, while no other writer can.
+fn with_lock(
+    path: &Path,
+    next: impl FnOnce(Loaded) -> Result<ApprovalsFile, ApprovalsError>,
+) -> Result<Loaded, ApprovalsError> {
+    let failed = |source: io::Error| ApprovalsError::Io { path: path.display().to_string(), source };
+    // The file a link leads to is replaced, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut lock_name = target.clone().into_os_string();
+    lock_name.push(".lock");
+    let lock = private_file::append(Path::new(&lock_name)).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let file = next(load(path)?)?;
+    let text = file
+        .to_text()
+        .map_err(|source| ApprovalsError::Invalid { path: path.display().to_string(), source })?;
+    private_file::replace(&target, text.as_bytes(), Durability::Synced).map_err(failed)?;
+    Ok(Loaded { path: path.to_owned(), exists: true, hash: hash_of(&text), file })
+}
+
+#[cfg(test)]
+mod tests;
