@@ -59,7 +59,8 @@ fuzz_target!(|command: &str| {
             Some(AllowedBy::Entry { .. }) => assert!(name.eq_ignore_ascii_case("rg")),
             Some(AllowedBy::SafeBin) => {
                 assert!(safe_bins::DEFAULT.iter().any(|bin| bin.eq_ignore_ascii_case(name)));
-                let names_file = |word: &String| word.starts_with(['/', '~']) || Host.is_file(Path::new(word));
+                let names_file =
+                    |word: &String| word.starts_with(['/', '~']) || Host.is_file(Path::new(word));
                 assert!(!segment.arguments.iter().any(names_file));
             }
             Some(AllowedBy::Skill) => panic!("no skill has programs"),
