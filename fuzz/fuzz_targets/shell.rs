@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use openclaw_tools::approvals::allowlist::{AllowedBy, Rules, Surroundings, evaluate};
-use openclaw_tools::approvals::analysis::{analyse, join};
-use openclaw_tools::approvals::executable::Files;
-use openclaw_tools::approvals::file::{AllowlistEntry, ApprovalsFile};
-use openclaw_tools::approvals::{pattern, safe_bins};
+use openclaw_tools::exec_approvals::allowlist::{AllowedBy, Rules, Surroundings, evaluate};
+use openclaw_tools::exec_approvals::analysis::{analyse, join};
+use openclaw_tools::exec_approvals::executable::Files;
+use openclaw_tools::exec_approvals::file::{AllowlistEntry, ApprovalsFile};
+use openclaw_tools::exec_approvals::{pattern, safe_bins};
 
 /// Every program is in `/usr/bin`, and every word with an `x` in it is a file.
 struct Host;

@@ -18,6 +18,7 @@ mod control;
 mod decide;
 mod deliver;
 mod device_secrets;
+pub(crate) mod elevated;
 mod estimate;
 mod footer;
 mod fork;

@@ -14,6 +14,7 @@ use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionSettings, SessionStore};
 use openclaw_tools::approvals::Approvals;
+use openclaw_tools::exec_approvals::store::ApprovalsStore;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -53,6 +54,14 @@ pub struct Deps {
     pub secrets: Vec<SecretString>,
     /// The gateway around it, for chat commands; `None` where there is none.
     pub surroundings: Option<Arc<dyn Surroundings>>,
+}
+
+impl Deps {
+    /// Who may run what on this host without asking.
+    pub fn approvals_store(&self) -> ApprovalsStore {
+        let home = self.settings.borrow().config.environment().home();
+        ApprovalsStore::new(&self.state_dir, &home)
+    }
 }
 
 /// One reading of the configuration, in the shapes the crates below want it.

@@ -319,6 +319,7 @@ impl Person {
             images: Vec::new(),
             thinking: None,
             timeout_ms: None,
+            may_approve: false,
             sender: Some("person".to_owned()),
             parent_session_key: None,
         };

@@ -4,7 +4,9 @@
 //! end and holds what it prints; `sessions` knows all of them, for the `process` tool.
 
 pub mod approvals;
+mod asking;
 mod environment;
+mod gate;
 pub(crate) mod guard;
 pub(crate) mod handler;
 mod leftovers;
@@ -29,8 +31,12 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::{DEFAULT_WAIT, Question};
 use crate::args::Args;
 use crate::row::{Setup, ToolRow};
+use approvals::resolve::{Asked, Decision, ToolValues};
+use asking::Waiting;
+use gate::Case;
 use plan::Plan;
 use session::{End, Ending, Order, Session};
 use sessions::{NotStarted, Owner};
@@ -106,9 +112,6 @@ impl Exec {
     async fn command(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let settings = &self.setup.exec;
         let mut plan = Plan::of(settings, &args).map_err(ToolError::Failed)?;
-        if plan.host == ExecHost::Gateway && approvals_exist(settings).await {
-            return Err(ToolError::Failed(plan::APPROVALS_FILE.into()));
-        }
         let cwd = plan.directory(&self.setup.resolver(&context), &context.workspace).await;
         let login_path = match plan.host {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
@@ -125,12 +128,35 @@ impl Exec {
             in_terminal,
             lock: settings.lock.clone(),
         };
-        let owner = || Owner {
-            scope: settings.scope.clone(),
-            told: settings.owner.clone().filter(|_| settings.notify_on_exit),
-            kept: settings.kept,
-        };
-        let start = |in_terminal| settings.sessions.start(&context.call_id, owner(), order(in_terminal));
+        let owner = |told| Owner { scope: settings.scope.clone(), told, kept: settings.kept };
+        if let Some(values) = plan.rules {
+            let case = Arc::new(case(settings, &plan, values, &order(false)));
+            let judged = case.judge(Asked::NotYet).await?;
+            match &judged.decision {
+                Decision::Run | Decision::RunAndRemember => {}
+                Decision::Deny(why) => return Err(ToolError::Failed(why.clone())),
+                Decision::Ask => {
+                    let asked = settings.people.ask(None, case.question(&judged), DEFAULT_WAIT);
+                    let (question, deciding) = asked.map_err(|error| ToolError::Failed(error.to_string()))?;
+                    let pending = pending(&question, &case, &plan);
+                    let waiting = Waiting {
+                        case,
+                        question,
+                        order: order(plan.in_terminal),
+                        call_id: context.call_id.clone(),
+                        owner: owner(None),
+                        told: settings.owner.clone(),
+                        notice: settings.running_notice,
+                        sessions: Arc::downgrade(&settings.sessions),
+                    };
+                    settings.sessions.spawn(waiting.settle(deciding));
+                    return Ok(pending);
+                }
+            }
+        }
+        let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
+        let start =
+            |in_terminal| settings.sessions.start(&context.call_id, owner(told.clone()), order(in_terminal));
         let started = match start(plan.in_terminal) {
             Err(NotStarted::Io(error)) if plan.in_terminal => {
                 plan.warnings
@@ -152,12 +178,41 @@ impl Exec {
     }
 }
 
-async fn approvals_exist(settings: &ExecSettings) -> bool {
-    match &settings.approvals_file {
-        // A file that cannot be checked counts as present.
-        Some(file) => tokio::fs::try_exists(file).await.unwrap_or(true),
-        None => false,
+/// What a command is judged by.
+fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order) -> Case {
+    let path = order.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    Case {
+        host: plan.host,
+        command: order.command.clone(),
+        agent: settings.agent.clone(),
+        session_key: settings.owner.as_ref().map(ToString::to_string),
+        values,
+        shell: order.shell.clone().into(),
+        path: path.unwrap_or_default(),
+        cwd: order.cwd.clone(),
+        home: settings.environment.home(),
+        sets_variables: !plan.env.is_empty(),
+        safe_bins: Arc::clone(&settings.safe_bins),
+        skill_bins: settings.skill_bins.clone(),
+        store: settings.approvals.clone(),
     }
+}
+
+/// A person is asked; the call is over.
+fn pending(question: &Question, case: &Case, plan: &Plan) -> ToolOutput {
+    let slug: String = question.id.chars().take(8).collect();
+    let text =
+        format!("Approval required (id {slug}). Approve to run; updates will arrive after completion.");
+    let details = json!({
+        "status": "approval-pending",
+        "approvalId": question.id,
+        "approvalSlug": slug,
+        "expiresAtMs": question.expires_at,
+        "host": case.host.as_str(),
+        "command": case.command,
+        "cwd": case.cwd,
+    });
+    ToolOutput { notice: notice(&plan.warnings), details: Some(details), ..ToolOutput::text(text) }
 }
 
 fn not_started(error: &NotStarted) -> ToolError {

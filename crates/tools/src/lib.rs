@@ -22,11 +22,11 @@ mod write;
 
 use row::name_only;
 
-pub use exec::approvals;
+pub use exec::approvals as exec_approvals;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::sessions::{CommandSessions, OnExit};
-pub use exec::settings::ExecSettings;
+pub use exec::settings::{Elevated, ElevatedMode, ExecSettings, SkillBins};
 pub use message::{CurrentChannel, MessageSetup};
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
 

@@ -156,6 +156,10 @@ pub struct Exec {
     pub timeout_sec: Option<u64>,
     /// Ours: variables with credentials of the gateway that commands get all the same.
     pub pass_env: Option<Vec<String>>,
+    /// Programs that may run unasked where they only work on what is piped into them.
+    pub safe_bins: Option<Vec<String>>,
+    /// Milliseconds after which it is told that a command runs that a person has allowed; default 10,000.
+    pub approval_running_notice_ms: Option<u64>,
     /// Milliseconds after which a command goes to the background; default 10,000.
     pub background_ms: Option<u64>,
     /// Milliseconds for which a command in the background that has ended is remembered; default 30 minutes.
@@ -176,6 +180,8 @@ impl Exec {
             path_prepend: own.path_prepend.or(base.path_prepend),
             timeout_sec: own.timeout_sec.or(base.timeout_sec),
             pass_env: own.pass_env.or(base.pass_env),
+            safe_bins: own.safe_bins.or(base.safe_bins),
+            approval_running_notice_ms: own.approval_running_notice_ms.or(base.approval_running_notice_ms),
             background_ms: own.background_ms.or(base.background_ms),
             cleanup_ms: own.cleanup_ms.or(base.cleanup_ms),
             notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
@@ -190,7 +196,7 @@ pub enum ExecGate {
     Open,
     /// None.
     Denied,
-    /// Some only after a person said yes, or is on a list; there are no approvals yet.
+    /// Some only after a person said yes, or when they are on a list.
     NeedsApproval,
     /// In a sandbox only; there is none yet.
     NeedsSandbox,

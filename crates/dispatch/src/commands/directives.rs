@@ -95,8 +95,6 @@ fn find(name: &str) -> Option<&'static Directive> {
 #[derive(Clone, Copy)]
 pub(super) struct Wished<'a> {
     pub(super) context: &'a Context<'a>,
-    /// Name of its row.
-    pub(super) name: &'a str,
     pub(super) argument: &'a str,
     /// The model that the same message chooses.
     chosen: Option<&'a ModelRef>,
@@ -148,11 +146,6 @@ impl Settled {
 
 pub(super) type Settling<'a> = Pin<Box<dyn Future<Output = Result<Settled, CommandError>> + Send + 'a>>;
 
-/// Of what comes with a later version: it says so.
-pub(super) fn not_yet(wished: Wished<'_>) -> Settling<'_> {
-    Box::pin(async move { Ok(Settled::told(table::not_there(wished.name))) })
-}
-
 /// Does what a message of directives asks for, in one change of the session's row, and tells what came of it. Where one can't be
 /// done none is.
 pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, CommandError> {
@@ -160,8 +153,8 @@ pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<Str
     let mut all = Vec::new();
     for Wish { name, arguments } in wishes {
         let settled = match table::does(name) {
-            Some(Does::Directive(directive) | Does::Later(directive)) => {
-                let wished = Wished { context, name, argument: arguments, chosen: chosen.as_ref() };
+            Some(Does::Directive(directive)) => {
+                let wished = Wished { context, argument: arguments, chosen: chosen.as_ref() };
                 (directive.settle)(wished).await?
             }
             Some(Does::Answers(run)) => Settled::told(run(context, arguments).await?),

@@ -1,24 +1,71 @@
-//! `/elevated`: read and taken out of a text. It has its effect with the tools that ask for approval.
+//! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
 
 use openclaw_sessions::entry::ElevatedLevel;
 
-use super::directives::{Directive, Reading, not_yet};
+use super::Hints;
+use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels;
 use super::table::{Category, Command, Does, Takes};
+use crate::runner::elevated::{Asker, level, refusal};
 
 pub(super) const NAME: &str = "elevated";
-pub(super) const DIRECTIVE: Directive = Directive { take, hint: |_, _| (), settle: not_yet, needs_mention };
+pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
 pub(super) const COMMAND: Command = Command::new(
     NAME,
     Category::Options,
-    Does::Later(DIRECTIVE),
+    Does::Directive(DIRECTIVE),
     "Set what commands may do on this machine.",
 )
 .called(&["elev"])
 .taking(Takes::Level, "[on|off|ask|full]");
 
+/// Said where nothing runs in a sandbox.
+const DIRECT: &str = "⚙️ Runtime is direct; sandboxing does not apply.";
+
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    hints.elevated = levels::elevated(argument);
+}
+
+fn settle(wished: Wished<'_>) -> Settling<'_> {
+    Box::pin(async move {
+        let context = wished.context;
+        let config = &context.settings.config;
+        let asker = Asker {
+            agent: &context.agent.id,
+            key: context.key,
+            origin: context.row.payload.origin.as_deref(),
+        };
+        if let Some(refusal) = refusal(config, asker) {
+            return Ok(Settled::refused(refusal));
+        }
+        let Some(wanted) = levels::elevated(wished.argument) else {
+            return Ok(match wished.argument {
+                "" => {
+                    let level = level(config, context.entry, None);
+                    Settled::told(format!(
+                        "Current elevated level: {level}.\nOptions: on, off, ask, full.\n{DIRECT}"
+                    ))
+                }
+                other => Settled::refused(format!(
+                    "Unrecognized elevated level \"{other}\". Valid levels: off, on, ask, full."
+                )),
+            });
+        };
+        let says = match wanted {
+            ElevatedLevel::Off => "⚙️ Elevated mode disabled.",
+            ElevatedLevel::On | ElevatedLevel::Ask => {
+                "⚙️ Elevated mode set to ask (approvals may still apply)."
+            }
+            ElevatedLevel::Full => "⚙️ Elevated mode set to full (auto-approve).",
+        };
+        Ok(Settled::changed(format!("{says}\n{DIRECT}"), move |entry| {
+            entry.elevated_level = Some(wanted);
+        }))
+    })
 }
 
 /// In a group it counts only where the agent is spoken to, unless it gives something back.

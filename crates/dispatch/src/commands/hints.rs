@@ -2,7 +2,7 @@
 //! session's row.
 
 use openclaw_models::ThinkingLevel;
-use openclaw_sessions::entry::VerboseLevel;
+use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 use serde::{Deserialize, Serialize};
 
 use super::exec::ExecWish;
@@ -29,6 +29,9 @@ pub(crate) struct Hints {
     /// `/reasoning`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning: Option<Reasoning>,
+    /// `/elevated`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) elevated: Option<ElevatedLevel>,
     /// `/exec`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exec: Option<ExecWish>,
@@ -45,5 +48,6 @@ impl Hints {
             || self.verbose.is_some()
             || self.reasoning.is_some()
             || self.exec.is_some()
+            || self.elevated.is_some()
     }
 }

@@ -82,8 +82,6 @@ pub(super) enum Does {
     Shows(for<'a> fn(&'a Context<'a>, &'a str) -> Showing<'a>),
     /// A setting, or a hint where it stands among words: [`super::directives`].
     Directive(Directive),
-    /// The same, but all that is done so far is to take it out.
-    Later(Directive),
     /// It begins a new conversation, as `session.resetTriggers` has it.
     Resets,
     /// It stops the session's runs, at once.
@@ -143,7 +141,7 @@ impl Command {
 
     /// Whether there is something behind it.
     pub(super) fn is_there(&self) -> bool {
-        !matches!(self.does, Does::Missing | Does::Later(_))
+        !matches!(self.does, Does::Missing)
     }
 
     /// Whether it is shown in lists and menus.
@@ -200,7 +198,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
     let is_answered = match command.does {
         Does::Answers(_) | Does::Shows(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
-        Does::Directive(_) | Does::Later(_) | Does::Resets | Does::Stops => false,
+        Does::Directive(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
 }
@@ -227,7 +225,7 @@ pub(super) async fn run(
     match command.does {
         Does::Answers(run) => run(context, arguments).await.map(Response::from),
         Does::Shows(run) => run(context, arguments).await,
-        Does::Directive(_) | Does::Later(_) => {
+        Does::Directive(_) => {
             let wish = Wish { name: name.to_owned(), arguments: arguments.to_owned() };
             settle(context, &[wish]).await.map(Response::from)
         }

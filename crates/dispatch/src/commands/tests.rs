@@ -120,6 +120,7 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         verbose: Some(VerboseLevel::Full),
         reasoning: Some(Reasoning::On),
         exec: None,
+        elevated: None,
         shortcuts: Vec::new(),
     };
     let rows = [

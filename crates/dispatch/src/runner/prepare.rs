@@ -15,15 +15,16 @@ use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_channels::Address;
+use openclaw_config::ResolvedAgent;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{Json, VerboseLevel};
+use openclaw_sessions::entry::{ElevatedLevel, Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, SkillBins, toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
@@ -32,7 +33,9 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
+use super::{
+    NotBegun, RunControl, Runner, elevated, group_tools, history_limit, memory_flush, protections, tools,
+};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
 use crate::commands::{ExecWish, Hints, Reasoning};
@@ -201,9 +204,13 @@ impl Runner {
             Some(offered) => Arc::new(skills.only(offered, &settings.config)),
             None => skills,
         };
-        let from = Asking { at: row.payload.conversation(), origin, exec: None };
+        let from = Asking { at: row.payload.conversation(), origin, ..Asking::default() };
         let hints = row.payload.to_gateway().hints();
-        let from = Asking { exec: hints.and_then(|hints| hints.exec.as_ref()), ..from };
+        let from = Asking {
+            exec: hints.and_then(|hints| hints.exec.as_ref()),
+            elevated: hints.and_then(|hints| hints.elevated),
+            ..from
+        };
         let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
         let parts =
             PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
@@ -322,7 +329,7 @@ impl Runner {
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills): (&Shield, &Snapshot),
-        Asking { at, origin, exec: asked }: Asking<'_>,
+        Asking { at, origin, exec: asked, elevated: elevated_wish }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
@@ -332,7 +339,12 @@ impl Runner {
         let settled = protections::exec_of(&session.entry, &agent.exec);
         let wished = asked.map_or_else(|| settled.clone(), |wish| protections::exec_with(wish, &settled));
         let mut exec = ExecSettings::new(&wished, environment);
-        exec.approvals_file = Some(self.deps.state_dir.join("exec-approvals.json"));
+        exec.approvals = Some(self.deps.approvals_store());
+        exec.people = Arc::clone(&self.deps.approvals);
+        exec.agent = agent.id.to_string();
+        exec.skill_bins = self.skill_bins(settings, agent);
+        let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin };
+        exec.elevated = elevated::of(&settings.config, asker, &session.entry, elevated_wish);
         exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
@@ -345,6 +357,12 @@ impl Runner {
         // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
         toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
+    }
+
+    /// Finds the programs that the skills of an agent name.
+    fn skill_bins(&self, settings: &Settings, agent: &ResolvedAgent) -> SkillBins {
+        let (config, workspace) = (Arc::clone(&settings.config), agent.workspace.clone());
+        SkillBins::by(move || skills::status::bins(&config, std::iter::once(workspace.as_path())))
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.
@@ -381,6 +399,8 @@ pub(super) struct Asking<'a> {
     pub(super) origin: Option<&'a Origin>,
     /// `/exec` among its words.
     pub(super) exec: Option<&'a ExecWish>,
+    /// `/elevated` among its words.
+    pub(super) elevated: Option<ElevatedLevel>,
 }
 
 /// The level that the message asks for, or else its session.

@@ -37,7 +37,7 @@ impl Runner {
         let model = (model.provider.as_str(), model.model.as_str());
         let turn = self.message_turn(row);
         let origin = row.payload.origin.as_deref();
-        let from = Asking { at: row.payload.conversation(), origin, exec: None };
+        let from = Asking { at: row.payload.conversation(), origin, ..Asking::default() };
         let tools = self.tools(session, &settings, model, (&shield, &skills), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {

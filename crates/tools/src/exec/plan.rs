@@ -6,20 +6,19 @@ use std::time::Duration;
 use openclaw_config::settings::{ExecAsk, ExecGate, ExecHost, ExecSecurity};
 use serde_json::Value;
 
+use super::approvals::resolve::ToolValues;
 use super::environment::forbidden;
-use super::settings::{ExecSettings, window};
+use super::settings::{Elevated, ElevatedMode, ExecSettings, window};
 use crate::args::Args;
 use crate::path::Resolver;
-
-/// Told when host=gateway meets rules that this version can't enforce.
-pub(super) const APPROVALS_FILE: &str = "exec host=gateway is not available: exec-approvals.json exists and its rules are \
-                                         not enforced yet. Move the file away to run commands without its rules.";
 
 /// A command that may run.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) command: String,
     pub(super) host: ExecHost,
+    /// By which rules it is judged; absent where any command may run.
+    pub(super) rules: Option<ToolValues>,
     pub(super) workdir: Option<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) timeout: Option<Duration>,
@@ -42,12 +41,11 @@ impl Plan {
             warnings.push("Warning: background execution is disabled; running synchronously.".to_owned());
         }
         let background = settings.may_background.then(|| background(settings, args));
-        if args.flag("elevated") {
-            return Err("elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
-                        supported yet."
-                .into());
-        }
-        let host = host(settings, args)?;
+        let (host, rules) = match elevated(settings, args)? {
+            ElevatedMode::Off => host(settings, args)?,
+            ElevatedMode::Ask => (ExecHost::Gateway, Some(narrowed(settings, args))),
+            ElevatedMode::Full => (ExecHost::Gateway, None),
+        };
         let env = variables(args, host)?;
         let timeout = match args.number("timeout").filter(|seconds| *seconds >= 0.0) {
             Some(0.0) => None,
@@ -57,7 +55,7 @@ impl Plan {
         let workdir = args.word("workdir").map(str::to_owned);
         let in_terminal = args.flag("pty");
         let is_fed = background.is_some() && (wished || in_terminal);
-        Ok(Self { command, host, workdir, env, timeout, background, is_fed, in_terminal, warnings })
+        Ok(Self { command, host, rules, workdir, env, timeout, background, is_fed, in_terminal, warnings })
     }
 
     /// The directory to run in: the one asked for, else the workspace, with a warning.
@@ -87,7 +85,24 @@ fn background(settings: &ExecSettings, args: &Args) -> Duration {
     asked.unwrap_or(settings.background)
 }
 
-fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
+/// How far it is elevated: as the call says, else as its session does where that may be.
+fn elevated(settings: &ExecSettings, args: &Args) -> Result<ElevatedMode, String> {
+    let Elevated { mode, refusal } = &settings.elevated;
+    let asked = match (args.0.get("elevated").and_then(Value::as_bool), mode) {
+        (Some(false), _) => ElevatedMode::Off,
+        (Some(true), ElevatedMode::Full) => ElevatedMode::Full,
+        (Some(true), ElevatedMode::Off | ElevatedMode::Ask) => ElevatedMode::Ask,
+        (None, _) if refusal.is_some() => ElevatedMode::Off,
+        (None, mode) => *mode,
+    };
+    match refusal {
+        Some(refusal) if asked != ElevatedMode::Off => Err(refusal.clone()),
+        Some(_) | None => Ok(asked),
+    }
+}
+
+/// Where it runs, and by which rules.
+fn host(settings: &ExecSettings, args: &Args) -> Result<(ExecHost, Option<ToolValues>), String> {
     let configured = settings.host.unwrap_or(ExecHost::Sandbox);
     let requested = named(args, "host").unwrap_or(configured);
     if requested != configured {
@@ -96,18 +111,15 @@ fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
             "exec host not allowed (requested {name}; configure tools.exec.host={name} to allow)."
         ));
     }
-    let is_gateway = requested == ExecHost::Gateway;
-    let (security, ask) =
-        if is_gateway { narrowed(settings, args) } else { (settings.security, settings.ask) };
-    let on = if is_gateway { " host=gateway" } else { "" };
-    match ExecGate::of(settings.host, security, ask) {
-        ExecGate::Open => Ok(requested),
-        ExecGate::Denied if is_gateway => Err("exec denied: host=gateway security=deny".into()),
+    if requested == ExecHost::Gateway {
+        // The rules of the file hold whatever the settings allow.
+        return Ok((requested, Some(narrowed(settings, args))));
+    }
+    match ExecGate::of(settings.host, settings.security, settings.ask) {
+        ExecGate::Open => Ok((requested, None)),
         ExecGate::Denied => Err("exec denied: security=deny".into()),
-        ExecGate::NeedsApproval => Err(format!(
-            "exec{on} needs an approval here, and approvals are not supported yet. Set tools.exec.security=full and \
-             tools.exec.ask=off to run commands without."
-        )),
+        // Without a host it runs here: rules that are set hold here as well.
+        ExecGate::NeedsApproval => Ok((ExecHost::Gateway, Some(narrowed(settings, args)))),
         ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: there is no sandbox yet. Set \
                                        tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
                                        commands on this host without one."
@@ -125,14 +137,14 @@ fn named<T: serde::de::DeserializeOwned>(args: &Args, name: &str) -> Option<T> {
     serde_json::from_value(Value::String(args.word(name)?.to_lowercase())).ok()
 }
 
-/// The stricter of what the owner says of host=gateway and what the call asks for.
-fn narrowed(settings: &ExecSettings, args: &Args) -> (Option<ExecSecurity>, Option<ExecAsk>) {
+/// The stricter of what the owner says and what the call asks for.
+fn narrowed(settings: &ExecSettings, args: &Args) -> ToolValues {
     let security = settings.security.unwrap_or(ExecSecurity::Allowlist);
     let ask = settings.ask.unwrap_or(ExecAsk::OnMiss);
-    (
-        Some(named(args, "security").map_or(security, |asked: ExecSecurity| asked.min(security))),
-        Some(named(args, "ask").map_or(ask, |asked: ExecAsk| asked.max(ask))),
-    )
+    ToolValues {
+        security: named(args, "security").map_or(security, |asked: ExecSecurity| asked.min(security)),
+        ask: named(args, "ask").map_or(ask, |asked: ExecAsk| asked.max(ask)),
+    }
 }
 
 fn variables(args: &Args, host: ExecHost) -> Result<Vec<(String, String)>, String> {
@@ -195,13 +207,10 @@ mod tests {
 
     #[test]
     fn each_rule_answers_in_its_words() {
-        use ExecAsk::{Always, Off, OnMiss};
-        use ExecSecurity::{Allowlist, Deny, Full};
+        use ExecAsk::Off;
+        use ExecSecurity::{Deny, Full};
         let unset = settings(None, None, None);
         let background = "Warning: background execution is disabled; running synchronously.";
-        let approval = "exec host=gateway needs an approval here, and approvals are not supported yet. Set \
-                        tools.exec.security=full and tools.exec.ask=off to run commands without.";
-        let anywhere = approval.replace(" host=gateway", "");
         let no_sandbox = "exec host=sandbox is not available: there is no sandbox yet. Set tools.exec.host=gateway, \
                           tools.exec.security=full and tools.exec.ask=off to run commands on this host without one.";
         for (settings, args, text) in [
@@ -214,8 +223,7 @@ mod tests {
             (
                 unset.clone(),
                 json!({"command": "ls", "elevated": true}),
-                "elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
-                 supported yet.",
+                "elevated is not available right now (runtime=direct).",
             ),
             (
                 unset.clone(),
@@ -232,21 +240,9 @@ mod tests {
                 json!({"command": "ls"}),
                 "exec host=node requires a paired node (none available). This requires a companion app or node host.",
             ),
-            (on_gateway(None, OnMiss), json!({"command": "ls"}), approval),
-            (on_gateway(Some(Allowlist), Off), json!({"command": "ls"}), approval),
-            (on_gateway(Some(Full), Always), json!({"command": "ls"}), approval),
-            (open_gateway(), json!({"command": "ls", "security": "allowlist"}), approval),
-            (open_gateway(), json!({"command": "ls", "ask": "always"}), approval),
-            (
-                on_gateway(Some(Deny), Off),
-                json!({"command": "ls", "security": "full"}),
-                "exec denied: host=gateway security=deny",
-            ),
             (open_gateway(), json!({"command": "ls"}), ""),
             (settings(Some(ExecHost::Sandbox), Some(Full), Some(Off)), json!({"command": "ls"}), no_sandbox),
             (settings(None, Some(Deny), None), json!({"command": "ls"}), "exec denied: security=deny"),
-            (settings(None, Some(Allowlist), None), json!({"command": "ls"}), &anywhere),
-            (settings(None, None, Some(Always)), json!({"command": "ls", "ask": "off"}), &anywhere),
             (settings(None, Some(Full), Some(Off)), json!({"command": "ls"}), ""),
             (unset.clone(), json!({"command": "ls", "env": {"PATH": "/x", "LD_PRELOAD": "y"}}), ""),
             (unset.clone(), json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
@@ -283,6 +279,48 @@ mod tests {
         ] {
             assert_eq!(says(&settings, args.clone()), text, "{args}");
         }
+    }
+
+    #[test]
+    fn commands_on_this_host_are_judged_by_the_stricter_rules() {
+        use ExecAsk::{Always, Off, OnMiss};
+        use ExecSecurity::{Allowlist, Deny, Full};
+        let elevated =
+            |mode| ExecSettings { elevated: Elevated { mode, refusal: None }, ..settings(None, None, None) };
+        let by = |settings: &ExecSettings, args: Value| {
+            let plan = Plan::of(settings, &Args(args)).unwrap();
+            (plan.host, plan.rules.map(|rules| (rules.security, rules.ask)))
+        };
+        let (here, anywhere) = (ExecHost::Gateway, ExecHost::Sandbox);
+        for (settings, args, expect) in [
+            (settings(None, None, None), json!({}), (anywhere, None)),
+            (settings(None, Some(Full), Some(Off)), json!({}), (anywhere, None)),
+            (settings(None, Some(Allowlist), None), json!({}), (here, Some((Allowlist, OnMiss)))),
+            (settings(None, None, Some(Always)), json!({"ask": "off"}), (here, Some((Allowlist, Always)))),
+            (on_gateway(None, OnMiss), json!({}), (here, Some((Allowlist, OnMiss)))),
+            (on_gateway(Some(Full), Off), json!({}), (here, Some((Full, Off)))),
+            (on_gateway(Some(Full), Off), json!({"security": "allowlist"}), (here, Some((Allowlist, Off)))),
+            (on_gateway(Some(Full), Off), json!({"ask": "always"}), (here, Some((Full, Always)))),
+            (on_gateway(Some(Deny), Off), json!({"security": "full"}), (here, Some((Deny, Off)))),
+            (elevated(ElevatedMode::Off), json!({}), (anywhere, None)),
+            (elevated(ElevatedMode::Ask), json!({}), (here, Some((Allowlist, OnMiss)))),
+            (elevated(ElevatedMode::Ask), json!({"elevated": false}), (anywhere, None)),
+            (elevated(ElevatedMode::Off), json!({"elevated": true}), (here, Some((Allowlist, OnMiss)))),
+            (elevated(ElevatedMode::Full), json!({}), (here, None)),
+            (elevated(ElevatedMode::Full), json!({"elevated": true}), (here, None)),
+            (elevated(ElevatedMode::Full), json!({"elevated": false}), (anywhere, None)),
+        ] {
+            let mut args = args;
+            args["command"] = json!("ls");
+            assert_eq!(by(&settings, args.clone()), expect, "{args}");
+        }
+        // Where it may not be elevated, a session's level asks for nothing.
+        let refused = ExecSettings {
+            elevated: Elevated { mode: ElevatedMode::Full, refusal: Some("no".to_owned()) },
+            ..settings(None, None, None)
+        };
+        assert_eq!(by(&refused, json!({"command": "ls"})), (anywhere, None));
+        assert_eq!(says(&refused, json!({"command": "ls", "elevated": true})), "no");
     }
 
     #[test]

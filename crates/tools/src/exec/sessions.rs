@@ -71,6 +71,17 @@ impl CommandSessions {
         Self { known: Arc::new(known), _all: kill.drop_guard() }
     }
 
+    /// Tells an agent something of its commands.
+    pub(super) fn tell(&self, key: &SessionKey, line: &str) {
+        (self.known.on_exit)(key, line);
+    }
+
+    /// Does something beside all calls, until the commands of the gateway are ended.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let kill = self.known.kill.clone();
+        tokio::spawn(async move { kill.run_until_cancelled(work).await });
+    }
+
     /// How long what has ended is remembered: `tools.exec.cleanupMs` within its bounds; 30 minutes.
     pub(super) fn kept(cleanup_ms: Option<u64>) -> Duration {
         let seconds = cleanup_ms.map_or(30 * 60, |ms| ms / 1000);

@@ -1,7 +1,6 @@
 //! How commands run (spec `tools.md` §3): `tools.exec` with its defaults, and what the process was started with.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +9,11 @@ use openclaw_config::Environment;
 use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
 use openclaw_protocol::SessionKey;
 
+use super::approvals::safe_bins;
+use super::approvals::store::ApprovalsStore;
 use super::guard::CommandLock;
 use super::sessions::CommandSessions;
+use crate::approvals::Approvals;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -21,6 +23,59 @@ const MAX_OUTPUT_CHARS: usize = 200_000;
 /// After how long a command goes to the background (spec `tools.md` §3.1 row 3); 10 seconds.
 pub(super) fn window(ms: Option<u64>) -> Duration {
     Duration::from_millis(ms.unwrap_or(10_000).clamp(10, 120_000))
+}
+
+fn default_safe_bins() -> Arc<[String]> {
+    safe_bins::DEFAULT.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// How far commands are elevated (spec `tools.md` §8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ElevatedMode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// They run on this host, and ask as its rules say.
+    Ask,
+    /// They run on this host, and nobody is asked.
+    Full,
+}
+
+/// Whether commands may be elevated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elevated {
+    /// What holds where the call does not say.
+    pub mode: ElevatedMode,
+    /// Why they may not be; told to the model.
+    pub refusal: Option<String>,
+}
+
+impl Default for Elevated {
+    fn default() -> Self {
+        let refusal = "elevated is not available right now (runtime=direct).".to_owned();
+        Self { mode: ElevatedMode::Off, refusal: Some(refusal) }
+    }
+}
+
+/// Finds the programs that belong to skills. Blocking.
+#[derive(Clone, Default)]
+pub struct SkillBins(Option<Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>>);
+
+impl SkillBins {
+    /// Finds them so.
+    pub fn by(find: impl Fn() -> BTreeSet<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(find)))
+    }
+
+    pub(super) fn find(&self) -> BTreeSet<String> {
+        self.0.as_ref().map(|find| find()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for SkillBins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SkillBins").finish_non_exhaustive()
+    }
 }
 
 /// Everything `exec` must be told.
@@ -46,8 +101,20 @@ pub struct ExecSettings {
     pub pass_env: Vec<String>,
     /// What they are given where they do not inherit it, for skills.
     pub overlay: Arc<Overlay>,
-    /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
-    pub approvals_file: Option<PathBuf>,
+    /// Who may do what on this host without asking; absent outside of a gateway.
+    pub approvals: Option<ApprovalsStore>,
+    /// Where people are asked.
+    pub people: Arc<Approvals>,
+    /// The agent, by whose rules commands are judged.
+    pub agent: String,
+    /// Programs that may run where they only work on what is piped into them.
+    pub safe_bins: Arc<[String]>,
+    /// Programs of skills.
+    pub skill_bins: SkillBins,
+    /// After how long it is told that a command runs that a person has allowed.
+    pub running_notice: Duration,
+    /// Whether commands may be elevated, and whether they are where the call does not say.
+    pub elevated: Elevated,
     /// Held by each running command; absent outside of a gateway.
     pub lock: Option<CommandLock>,
     /// The commands of this gateway.
@@ -84,7 +151,13 @@ impl ExecSettings {
             withheld: Arc::default(),
             pass_env: config.pass_env.clone().unwrap_or_default(),
             overlay: Arc::default(),
-            approvals_file: None,
+            approvals: None,
+            people: Arc::default(),
+            agent: String::new(),
+            safe_bins: config.safe_bins.clone().map_or_else(default_safe_bins, Arc::from),
+            skill_bins: SkillBins::default(),
+            running_notice: Duration::from_millis(config.approval_running_notice_ms.unwrap_or(10_000)),
+            elevated: Elevated::default(),
             lock: None,
             sessions: Arc::new(CommandSessions::new(Box::new(|_, _| {}))),
             scope: String::new(),

@@ -6,7 +6,10 @@ use openclaw_config::settings::{ExecAsk, ExecSecurity};
 use openclaw_protocol::message::Block;
 use tokio::sync::mpsc;
 
+use super::approvals::store::ApprovalsStore;
+use super::sessions::CommandSessions;
 use super::*;
+use crate::approvals::{Approvals, Decision};
 use crate::row::Confinement;
 use crate::testing::context;
 
@@ -111,20 +114,156 @@ async fn the_path_starts_with_the_configured_directories() {
     assert_eq!(bench.says(json!({"command": "echo $PATH"})).await, "/opt/mine:/usr/bin:/bin");
 }
 
-#[tokio::test]
-async fn the_host_runs_without_approval_only_when_told_and_no_rules_exist() {
-    let open = |settings: &mut ExecSettings| {
+/// Settings of a host where everything not on the allowlist is asked about.
+fn guarded(dir: &Path, people: &Arc<Approvals>) -> impl FnOnce(&mut ExecSettings) {
+    let (store, people) = (ApprovalsStore::new(dir, dir), Arc::clone(people));
+    move |settings: &mut ExecSettings| {
         settings.host = Some(ExecHost::Gateway);
+        settings.approvals = Some(store);
+        settings.people = people;
+        settings.agent = "main".to_owned();
+        settings.running_notice = Duration::from_millis(20);
+    }
+}
+
+/// The lines that the owner of a session is told.
+fn heard(settings: &mut ExecSettings) -> mpsc::UnboundedReceiver<String> {
+    let (send, told) = mpsc::unbounded_channel();
+    let on_exit = move |_: &openclaw_protocol::SessionKey, line: &str| {
+        let _ = send.send(line.to_owned());
+    };
+    settings.sessions = Arc::new(CommandSessions::new(Box::new(on_exit)));
+    settings.owner = Some(openclaw_protocol::SessionKey::parse("agent:main:main").unwrap());
+    told
+}
+
+async fn next(told: &mut mpsc::UnboundedReceiver<String>) -> String {
+    tokio::time::timeout(Duration::from_secs(20), told.recv()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn the_host_runs_without_asking_only_what_its_rules_allow() {
+    let dir = tempfile::tempdir().unwrap();
+    let people = Arc::new(Approvals::default());
+    let open = |settings: &mut ExecSettings| {
+        guarded(dir.path(), &people)(settings);
         settings.security = Some(ExecSecurity::Full);
         settings.ask = Some(ExecAsk::Off);
     };
     assert_eq!(Bench::with(open).says(json!({"command": "echo hi"})).await, "hi");
-    let rules = tempfile::NamedTempFile::new().unwrap();
-    let ruled = Bench::with(|settings| {
-        open(settings);
-        settings.approvals_file = Some(rules.path().into());
+    let file = dir.path().join("exec-approvals.json");
+    let rules = |text: &str| std::fs::write(&file, text).unwrap();
+    rules(r#"{"version": 1, "defaults": {"security": "deny"}}"#);
+    let denied = "error: exec denied: host=gateway security=deny";
+    assert_eq!(Bench::with(open).says(json!({"command": "echo hi"})).await, denied);
+    let printf = std::fs::canonicalize("/usr/bin/printf").unwrap();
+    rules(&json!({"version": 1, "defaults": {"security": "allowlist"}, "agents": {"main": {"allowlist": [{"pattern": printf}]}}}).to_string());
+    assert_eq!(Bench::with(open).says(json!({"command": "/usr/bin/printf hi"})).await, "hi");
+    let noted = std::fs::read_to_string(&file).unwrap();
+    assert!(noted.contains("\"lastUsedCommand\": \"/usr/bin/printf hi\""), "{noted}");
+    let miss = "error: exec denied: allowlist miss";
+    assert_eq!(Bench::with(open).says(json!({"command": "/usr/bin/printf hi; ls"})).await, miss);
+    rules("{");
+    let torn = Bench::with(open).says(json!({"command": "echo hi"})).await;
+    assert!(torn.contains("exec-approvals.json is invalid") && torn.contains("mend or remove it"), "{torn}");
+    assert!(people.waiting().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_person_allows_runs_and_its_owner_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let people = Arc::new(Approvals::default());
+    let mut told = None;
+    let bench = Bench::with(|settings| {
+        guarded(dir.path(), &people)(settings);
+        told = Some(heard(settings));
     });
-    assert_eq!(ruled.says(json!({"command": "echo hi"})).await, format!("error: {}", plan::APPROVALS_FILE));
+    let mut told = told.unwrap();
+    let id = |command: &str| {
+        let waiting = people.waiting();
+        assert_eq!(waiting.last().unwrap().request.command, command);
+        waiting.last().unwrap().id.clone()
+    };
+    let ask = async |command: &str| {
+        let output = bench.call(json!({"command": command})).await.unwrap();
+        let details = output.details.unwrap();
+        let id = id(command);
+        assert_eq!((&details["status"], &details["approvalId"]), (&json!("approval-pending"), &json!(id)));
+        let [Block::Text(text)] = output.content.as_slice() else { panic!() };
+        let expect = format!(
+            "Approval required (id {}). Approve to run; updates will arrive after completion.",
+            &id[..8]
+        );
+        assert_eq!(text.text, expect);
+        id
+    };
+    let first = ask("echo one > made; cat made").await;
+    assert!(!bench.home().join("made").exists());
+    people.resolve(&first, Decision::Deny, None).unwrap();
+    assert_eq!(
+        next(&mut told).await,
+        format!("Exec denied (gateway id={first}, user-denied): echo one > made; cat made")
+    );
+    assert!(!bench.home().join("made").exists());
+
+    let second = ask("echo one > made; cat made").await;
+    people.resolve(&second, Decision::AllowOnce, None).unwrap();
+    let line = next(&mut told).await;
+    let session = slug::of("c");
+    assert_eq!(line, format!("Exec finished (gateway id={second}, session={session}, code 0)\none"));
+
+    // One that takes long says so first.
+    let third = ask("until [ -e go ]; do sleep 0.01; done; exit 3").await;
+    people.resolve(&third, Decision::AllowOnce, None).unwrap();
+    let line = next(&mut told).await;
+    assert!(line.starts_with(&format!("Exec running (gateway id={third}, session={session}")), "{line}");
+    std::fs::write(bench.home().join("go"), "").unwrap();
+    assert!(next(&mut told).await.ends_with(", code 3)"));
+}
+
+#[tokio::test]
+async fn what_is_always_allowed_is_not_asked_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let people = Arc::new(Approvals::default());
+    let mut told = None;
+    let bench = Bench::with(|settings| {
+        guarded(dir.path(), &people)(settings);
+        told = Some(heard(settings));
+    });
+    let mut told = told.unwrap();
+    bench.call(json!({"command": "/usr/bin/printf a"})).await.unwrap();
+    people.resolve(&people.waiting()[0].id, Decision::AllowAlways, None).unwrap();
+    assert!(next(&mut told).await.ends_with("code 0)\na"));
+    assert_eq!(bench.says(json!({"command": "/usr/bin/printf b"})).await, "b");
+    // Rules that are changed while a person thinks hold.
+    bench.call(json!({"command": "ls"})).await.unwrap();
+    std::fs::write(dir.path().join("exec-approvals.json"), r#"{"version":1,"defaults":{"security":"deny"}}"#)
+        .unwrap();
+    people.resolve(&people.waiting()[0].id, Decision::AllowOnce, None).unwrap();
+    let line = next(&mut told).await;
+    assert!(line.contains("exec denied: host=gateway security=deny): ls"), "{line}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_who_answers_means_no_unless_the_file_says_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    for (fallback, expect) in [
+        ("deny", "Exec denied (gateway id=ID, approval-timeout): echo x"),
+        ("allowlist", "Exec denied (gateway id=ID, approval-timeout (allowlist-miss)): echo x"),
+    ] {
+        let rules = json!({"version": 1, "defaults": {"askFallback": fallback}}).to_string();
+        std::fs::write(dir.path().join("exec-approvals.json"), rules).unwrap();
+        let people = Arc::new(Approvals::default());
+        let mut told = None;
+        let bench = Bench::with(|settings| {
+            guarded(dir.path(), &people)(settings);
+            told = Some(heard(settings));
+        });
+        bench.call(json!({"command": "echo x"})).await.unwrap();
+        let id = people.waiting()[0].id.clone();
+        let line = told.as_mut().unwrap().recv().await.unwrap();
+        assert_eq!(line, expect.replace("ID", &id), "{fallback}");
+    }
 }
 
 #[tokio::test]

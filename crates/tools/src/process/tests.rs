@@ -180,7 +180,7 @@ async fn a_program_has_a_terminal_of_its_own() {
     let script = "test -t 0 && test -t 1 && echo yes; stty size; echo $TERM; printf '\\033[6n'; read -r answer; \
                   printf %s \"$answer\" | od -An -c; read -r line; echo said $line";
     let id = bench.start(script, json!({"pty": true})).await;
-    let all = bench.polled(&id, |all| all.contains("xterm-256color")).await;
+    let all = bench.polled(&id, |all| all.contains("xterm-256color") && all.contains(";1R")).await;
     assert!(all.contains("yes") && all.contains("30 120"), "{all:?}");
     // What it was told of its cursor waits for the end of the line.
     let keys = json!({"action": "send-keys", "sessionId": id, "keys": ["enter"]});

@@ -100,11 +100,11 @@ impl Evaluation {
         out
     }
 
-    /// Ids of the entries that allowed something, each with the file it allowed.
+    /// Patterns of the entries that allowed something, each with the file it allowed.
     pub fn used_entries(&self) -> Vec<(&str, &Path)> {
         let findings = self.findings.iter().flatten();
         let used = findings.filter_map(|finding| match (&finding.allowed_by, &finding.resolved) {
-            (Some(AllowedBy::Entry { id, .. }), Some(path)) => Some((id.as_str(), path.as_path())),
+            (Some(AllowedBy::Entry { pattern, .. }), Some(path)) => Some((pattern.as_str(), path.as_path())),
             (Some(AllowedBy::Entry { .. } | AllowedBy::SafeBin | AllowedBy::Skill) | None, _) => None,
         });
         used.collect()

@@ -233,11 +233,12 @@ impl ApprovalsFile {
         true
     }
 
-    /// Notes that an entry (of the agent, or of all agents) allowed a command.
-    pub fn record_use(&mut self, agent: &str, id: &str, command: &str, resolved: &Path, now_ms: i64) {
+    /// Notes that the entries with a pattern (of the agent, or of all agents) allowed a command. Not by id: an entry that has none gets
+    /// another one with each reading.
+    pub fn record_use(&mut self, agent: &str, pattern: &str, command: &str, resolved: &Path, now_ms: i64) {
         for name in [agent_key(agent), "*"] {
             let entries = self.agents.get_mut(name).map(|agent| &mut agent.allowlist);
-            for entry in entries.into_iter().flatten().filter(|entry| entry.id == id) {
+            for entry in entries.into_iter().flatten().filter(|entry| entry.pattern == pattern) {
                 entry.last_used_at = Some(now_ms.into());
                 entry.last_used_command = Some(command.chars().take(MAX_COMMAND_CHARS).collect());
                 entry.last_resolved_path = Some(resolved.display().to_string());

@@ -4,6 +4,7 @@ use openclaw_config::settings::{ExecAsk, ExecHost, ExecSecurity};
 
 use super::allowlist::Evaluation;
 use super::file::{AgentApprovals, AllowlistEntry, ApprovalsFile, Policy};
+use crate::approvals::Decision as Answer;
 
 /// What `tools.exec`, the session and the call together say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,17 +53,6 @@ fn first<'p, T>(
 
 fn entries(agent: &AgentApprovals) -> &[AllowlistEntry] {
     &agent.allowlist
-}
-
-/// What a person said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// No.
-    Deny,
-    /// Yes, this time.
-    AllowOnce,
-    /// Yes, and put its programs on the allowlist.
-    AllowAlways,
 }
 
 /// How far the asking is.

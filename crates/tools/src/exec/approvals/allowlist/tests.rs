@@ -158,7 +158,7 @@ fn each_program_has_its_finding() {
     );
     assert_eq!(found.first_resolved(), Some(Path::new("/usr/bin/rg")));
     assert_eq!(found.to_allow_always(), ["/usr/bin/rm"], "once, and none that runs others");
-    assert_eq!(found.used_entries(), [("id of /usr/bin/rg", Path::new("/usr/bin/rg"))]);
+    assert_eq!(found.used_entries(), [("/usr/bin/rg", Path::new("/usr/bin/rg"))]);
     let refused = judged(&setup, "a $b");
     assert!(refused.first_resolved().is_none() && refused.to_allow_always().is_empty());
 }

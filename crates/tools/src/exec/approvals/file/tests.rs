@@ -120,8 +120,8 @@ fn a_use_is_noted_where_the_entry_is() {
         "other": {"allowlist": [{"id": "x", "pattern": "/x"}]},
     }}))
     .unwrap();
-    file.record_use("main", "x", &"é".repeat(2000), Path::new("/x"), 5);
-    file.record_use("", "y", "y", Path::new("/y"), 6);
+    file.record_use("main", "/x", &"é".repeat(2000), Path::new("/x"), 5);
+    file.record_use("", "/y", "y", Path::new("/y"), 6);
     let used = |agent: &str| file.agents[agent].allowlist[0].clone();
     assert_eq!(used("*").last_used_at, Some(5.into()));
     assert_eq!(used("*").last_used_command, Some("é".repeat(1000)));
