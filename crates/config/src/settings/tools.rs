@@ -156,6 +156,18 @@ pub struct Exec {
     pub timeout_sec: Option<u64>,
     /// Ours: variables with credentials of the gateway that commands get all the same.
     pub pass_env: Option<Vec<String>>,
+    /// Which models are offered the tool `apply_patch`.
+    pub apply_patch: ApplyPatch,
+}
+
+/// `tools.exec.applyPatch`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApplyPatch {
+    /// Whether it is offered at all; default no.
+    pub enabled: Option<bool>,
+    /// Only these models, as `model` or `provider/model`; empty means every model that can use it.
+    pub allow_models: Option<Vec<String>>,
 }
 
 impl Exec {
@@ -170,6 +182,10 @@ impl Exec {
             path_prepend: own.path_prepend.or(base.path_prepend),
             timeout_sec: own.timeout_sec.or(base.timeout_sec),
             pass_env: own.pass_env.or(base.pass_env),
+            apply_patch: ApplyPatch {
+                enabled: own.apply_patch.enabled.or(base.apply_patch.enabled),
+                allow_models: own.apply_patch.allow_models.or(base.apply_patch.allow_models),
+            },
         }
     }
 }
