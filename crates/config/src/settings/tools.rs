@@ -338,3 +338,26 @@ pub struct ToolsAgentToAgent {
     /// Agents that may talk to each other; `*` is any.
     pub allow: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_changes_single_settings_of_apply_patch() {
+        let exec = |value| serde_json::from_value::<Exec>(value).unwrap();
+        let shared = exec(json!({"applyPatch": {"enabled": true, "allowModels": ["gpt-5.2"]}}));
+        for (own, enabled, models) in [
+            (json!({}), Some(true), &["gpt-5.2"][..]),
+            (json!({"applyPatch": {"enabled": false}}), Some(false), &["gpt-5.2"]),
+            (json!({"applyPatch": {"allowModels": []}}), Some(true), &[]),
+        ] {
+            let merged = exec(own).over(&shared).apply_patch;
+            let models = models.iter().map(|model| (*model).to_owned()).collect();
+            assert_eq!(merged, ApplyPatch { enabled, allow_models: Some(models) });
+        }
+        assert_eq!(exec(json!({})).over(&Exec::default()).apply_patch, ApplyPatch::default());
+    }
+}
