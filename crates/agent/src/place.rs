@@ -1,5 +1,7 @@
 //! A file as an open directory and a name in it: what was checked is what is used, whatever is renamed or linked meanwhile.
 
+mod removal;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write};
@@ -11,6 +13,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
+
+pub use removal::{EntryKind, SetAside};
 
 /// A directory is opened to be walked, not listed: on Linux that needs no read permission.
 #[cfg(target_os = "linux")]
@@ -339,7 +343,8 @@ impl Place {
         Ok(symlinkat(target, &self.directory, self.name.as_os_str())?)
     }
 
-    fn remove(&self) -> Result<(), PlaceError> {
+    /// Removes the file if there is one.
+    pub fn remove(&self) -> Result<(), PlaceError> {
         match unlinkat(&self.directory, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(error) => Err(error.into()),

@@ -186,10 +186,7 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
         &["tools.elevated", "agents.list.*.tools.elevated", "agents.defaults.elevatedDefault"],
         "elevated commands are refused to everyone",
     ),
-    (
-        &["approvals", "tools.exec", "agents.list.*.tools.exec"],
-        "a command that needs an approval is refused; tool apply_patch does not exist",
-    ),
+    (&["approvals", "tools.exec", "agents.list.*.tools.exec"], "a command that needs an approval is refused"),
     (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
     (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
     (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),

@@ -57,8 +57,9 @@ pub use streaming::{
     ReplyToMode, ReplyToModeByChatType, StreamMode,
 };
 pub use tools::{
-    AgentTools, Broadcast, CrossContext, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, Marker,
-    TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsMessage, ToolsScope,
+    AgentTools, ApplyPatch, Broadcast, CrossContext, Elevated, Exec, ExecAsk, ExecGate, ExecHost,
+    ExecSecurity, Marker, TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsMessage,
+    ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 

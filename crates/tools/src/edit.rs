@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Args, Either, PATH};
 use crate::path::{Resolver, refused};
 use crate::row::{Setup, ToolRow, blocking};
+pub(crate) use fold::plain;
 use passage::{EditError, replace};
 
 /// Larger files are refused: the search keeps a few copies of the text in memory.
-const MAX_FILE: u64 = 32 * 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 const OLD: Either = Either("oldText", "old_string");
 const NEW: Either = Either("newText", "new_string");

@@ -5,8 +5,9 @@
 //! This crate calls no model and knows no session.
 //!
 //! Reading order: `row` (what a row is), `args` and `path` (what every file tool shares; the files themselves are
-//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`, `message`.
+//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec`, `message`.
 
+pub mod apply_patch;
 pub mod approvals;
 mod args;
 mod edit;
@@ -36,8 +37,7 @@ pub const TOOLS: &[ToolRow] = &[
     read::ROW,
     edit::ROW,
     write::ROW,
-    name_only("apply_patch", &["group:fs"], 4, "Change several files with one patch")
-        .aliases(&["apply-patch"]),
+    apply_patch::ROW,
     name_only("grep", &[], 5, "Search file contents"),
     name_only("find", &[], 6, "Find files by name pattern"),
     name_only("ls", &[], 7, "List a directory"),

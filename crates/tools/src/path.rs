@@ -26,18 +26,75 @@ impl Resolver {
     /// An existing file, also under the spellings macOS stores: a model types plain characters, the file's name may hold
     /// a narrow no-break space, decomposed letters or a typographic apostrophe.
     pub(crate) fn existing(&self, path: &str) -> Result<Place, PlaceError> {
+        self.first_existing(path, |wanted| self.place(wanted, path))
+    }
+
+    /// Like [`Self::existing`], for removing it: a symbolic link is not followed.
+    pub(crate) fn existing_entry(&self, path: &str) -> Result<Place, PlaceError> {
+        self.first_existing(path, |wanted| match &self.confinement {
+            Confinement::Host => Place::entry(wanted),
+            Confinement::Within(_) => self.place(wanted, path),
+        })
+    }
+
+    fn first_existing(
+        &self,
+        path: &str,
+        locate: impl Fn(&Path) -> Result<Place, PlaceError>,
+    ) -> Result<Place, PlaceError> {
         let wanted = self.absolute(path);
-        let found = self.place(&wanted, path).and_then(Place::if_exists);
-        let Err(PlaceError::Io(error)) = &found else { return found };
-        if error.kind() != io::ErrorKind::NotFound {
+        let found = locate(&wanted).and_then(Place::if_exists);
+        if !matches!(&found, Err(error) if error.is_not_found()) {
             return found;
         }
         for spelling in macos_spellings(&wanted.to_string_lossy()) {
-            if let Ok(place) = self.place(Path::new(&spelling), path).and_then(Place::if_exists) {
+            if let Ok(place) = locate(Path::new(&spelling)).and_then(Place::if_exists) {
                 return Ok(place);
             }
         }
         found
+    }
+
+    /// What is at exactly this path; `None` if nothing is.
+    pub(crate) fn occupant(&self, path: &str) -> Result<Option<Place>, PlaceError> {
+        match self.place(&self.absolute(path), path).and_then(Place::if_exists) {
+            Ok(place) => Ok(Some(place)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The directories above `path` that do not exist, the deepest first.
+    pub(crate) fn missing_directories(&self, path: &str) -> Vec<PathBuf> {
+        let wanted = self.absolute(path);
+        let is_missing = |directory: &&Path| {
+            let found = self.place(directory, path).and_then(Place::if_exists);
+            matches!(found, Err(error) if error.is_not_found())
+        };
+        wanted.ancestors().skip(1).take_while(is_missing).map(Path::to_owned).collect()
+    }
+
+    /// Removes a directory that is empty. `path` is the file that it was made for, as the model named it.
+    pub(crate) fn remove_empty_directory(&self, directory: &Path, path: &str) -> Result<(), PlaceError> {
+        self.place(directory, path)?.remove_empty_directory()
+    }
+
+    /// One path for all names of a file, as far as its directories exist.
+    pub(crate) fn identity(&self, path: &str) -> PathBuf {
+        let wanted = self.absolute(path);
+        let real = wanted.ancestors().find_map(|above| {
+            let rest = wanted.strip_prefix(above).ok()?;
+            let real = std::fs::canonicalize(above).ok()?;
+            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+        });
+        real.unwrap_or(wanted)
+    }
+
+    /// `path` for a report: below the workspace relative to it.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        let wanted = self.absolute(path);
+        let below = wanted.strip_prefix(without_dots(&self.workspace)).ok();
+        below.filter(|path| !path.as_os_str().is_empty()).unwrap_or(&wanted).display().to_string()
     }
 
     /// A file to be written; the directories above it are created.

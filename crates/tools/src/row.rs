@@ -32,6 +32,8 @@ pub struct Setup {
     pub exec: ExecSettings,
     /// What can be sent to chat platforms; `None` where none is configured.
     pub message: Option<MessageSetup>,
+    /// Whether `apply_patch` is offered: what [`crate::apply_patch::is_offered`] says, and `false` where files may only be read.
+    pub apply_patch: bool,
 }
 
 impl Setup {
@@ -48,18 +50,23 @@ type Build = fn(&Arc<Setup>) -> Box<dyn Tool>;
 pub struct ToolRow {
     facts: ToolFacts,
     build: Option<Build>,
-    needs_channel: bool,
+    offered_if: fn(&Setup) -> bool,
 }
 
 impl ToolRow {
     /// A tool that this gateway has.
     pub(crate) const fn built_in(facts: ToolFacts, build: Build) -> Self {
-        Self { facts, build: Some(build), needs_channel: false }
+        Self { facts, build: Some(build), offered_if: |_| true }
     }
 
     /// Not offered where no chat platform is configured: it could do nothing, and is long to read.
-    pub(crate) const fn needs_channel(mut self) -> Self {
-        self.needs_channel = true;
+    pub(crate) const fn needs_channel(self) -> Self {
+        self.offered_if(|setup| setup.message.is_some())
+    }
+
+    /// Offered only in runs with such a setup.
+    pub(crate) const fn offered_if(mut self, condition: fn(&Setup) -> bool) -> Self {
+        self.offered_if = condition;
         self
     }
 
@@ -87,7 +94,7 @@ pub(crate) const fn name_only(
     summary: &'static str,
 ) -> ToolRow {
     let facts = ToolFacts { groups, prompt_position, summary, ..ToolFacts::named(name) };
-    ToolRow { facts, build: None, needs_channel: false }
+    ToolRow { facts, build: None, offered_if: |_| true }
 }
 
 /// The facts of the tools that this gateway has, in the order in which a model is offered them.
@@ -103,8 +110,7 @@ pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
         Reach::Unconfined => setup.confinement == Confinement::Host,
     };
     let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
-    let has_channel = setup.message.is_some();
-    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (has_channel || !row.needs_channel));
+    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (row.offered_if)(&setup));
     Toolbox::new(rows.filter_map(|row| Some(row.build?(&setup))).collect(), &CATALOGUE)
 }
 

@@ -166,6 +166,18 @@ pub struct Exec {
     pub cleanup_ms: Option<u64>,
     /// Whether the agent is told when a command in the background ends; default yes.
     pub notify_on_exit: Option<bool>,
+    /// Which models are offered the tool `apply_patch`.
+    pub apply_patch: ApplyPatch,
+}
+
+/// `tools.exec.applyPatch`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApplyPatch {
+    /// Whether it is offered at all; default no.
+    pub enabled: Option<bool>,
+    /// Only these models, as `model` or `provider/model`; empty means every model that can use it.
+    pub allow_models: Option<Vec<String>>,
 }
 
 impl Exec {
@@ -185,6 +197,10 @@ impl Exec {
             background_ms: own.background_ms.or(base.background_ms),
             cleanup_ms: own.cleanup_ms.or(base.cleanup_ms),
             notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
+            apply_patch: ApplyPatch {
+                enabled: own.apply_patch.enabled.or(base.apply_patch.enabled),
+                allow_models: own.apply_patch.allow_models.or(base.apply_patch.allow_models),
+            },
         }
     }
 }
@@ -336,4 +352,27 @@ pub struct ToolsAgentToAgent {
     pub enabled: bool,
     /// Agents that may talk to each other; `*` is any.
     pub allow: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_changes_single_settings_of_apply_patch() {
+        let exec = |value| serde_json::from_value::<Exec>(value).unwrap();
+        let shared = exec(json!({"applyPatch": {"enabled": true, "allowModels": ["gpt-5.2"]}}));
+        for (own, enabled, models) in [
+            (json!({}), Some(true), &["gpt-5.2"][..]),
+            (json!({"applyPatch": {"enabled": false}}), Some(false), &["gpt-5.2"]),
+            (json!({"applyPatch": {"allowModels": []}}), Some(true), &[]),
+        ] {
+            let merged = exec(own).over(&shared).apply_patch;
+            let models = models.iter().map(|model| (*model).to_owned()).collect();
+            assert_eq!(merged, ApplyPatch { enabled, allow_models: Some(models) });
+        }
+        assert_eq!(exec(json!({})).over(&Exec::default()).apply_patch, ApplyPatch::default());
+    }
 }

@@ -121,7 +121,7 @@ impl Folded {
 }
 
 /// The ASCII character that a typographic one stands for (spec `tools.md` §2).
-fn plain(c: char) -> char {
+pub(crate) fn plain(c: char) -> char {
     match c {
         '\u{2018}'..='\u{201b}' => '\'',
         '\u{201c}'..='\u{201f}' => '"',

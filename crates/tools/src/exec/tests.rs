@@ -36,6 +36,7 @@ impl Bench {
                 confinement: Confinement::Host,
                 exec: settings,
                 message: None,
+                apply_patch: false,
             }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,

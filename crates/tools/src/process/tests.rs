@@ -31,7 +31,8 @@ impl Bench {
     }
 
     fn with(exec: ExecSettings) -> Self {
-        let setup = Arc::new(Setup { confinement: Confinement::Host, exec, message: None });
+        let setup =
+            Arc::new(Setup { confinement: Confinement::Host, exec, message: None, apply_patch: false });
         Self {
             dir: tempfile::tempdir().unwrap(),
             exec: Box::new(crate::exec::Exec::new(&setup)),

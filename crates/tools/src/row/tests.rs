@@ -26,7 +26,7 @@ impl Bench {
         let environment = Environment::new([("HOME", dir.path().join("home").to_str().unwrap())], "/");
         let exec = ExecSettings::new(&ExecConfig::default(), environment);
         let all: Vec<String> = built_in().map(|facts| facts.name.to_owned()).collect();
-        let tools = toolbox(Setup { confinement, exec, message: None }, &all);
+        let tools = toolbox(Setup { confinement, exec, message: None, apply_patch: true }, &all);
         Self { dir, tools }
     }
 
@@ -63,7 +63,7 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     let offered = |allowed: &[&str], confinement| {
         let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
         let allowed = list(allowed);
-        names(&toolbox(Setup { confinement, exec, message: None }, &allowed)).join(" ")
+        names(&toolbox(Setup { confinement, exec, message: None, apply_patch: false }, &allowed)).join(" ")
     };
     assert_eq!(
         offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),
@@ -74,10 +74,19 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     assert_eq!(offered(&["read", "exec"], Confinement::Within("/x".into())), "read");
 }
 
+#[test]
+fn a_patch_is_offered_only_where_the_setup_says_so() {
+    for (apply_patch, offered) in [(true, "read apply_patch"), (false, "read")] {
+        let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
+        let setup = Setup { confinement: Confinement::Within("/x".into()), exec, message: None, apply_patch };
+        assert_eq!(names(&toolbox(setup, &list(&["read", "apply_patch"]))).join(" "), offered);
+    }
+}
+
 /// Names, types, required lists and order are what the reference sends; the words are ours.
 #[test]
 fn schemas_have_the_shape_of_the_reference() {
-    const SHAPES: [(&str, &str); 4] = [
+    const SHAPES: [(&str, &str); 5] = [
         (
             "read",
             r#"{"type":"object","properties":{"path":"string","offset":"number","limit":"number","file_path":"string"},"required":[]}"#,
@@ -90,6 +99,7 @@ fn schemas_have_the_shape_of_the_reference() {
             "write",
             r#"{"type":"object","properties":{"path":"string","content":"string","file_path":"string"},"required":["content"]}"#,
         ),
+        ("apply_patch", r#"{"type":"object","properties":{"input":"string"},"required":["input"]}"#),
         (
             "exec",
             r#"{"type":"object","properties":{"command":"string","workdir":"string","env":"object","yieldMs":"number","background":"boolean","timeout":"number","pty":"boolean","elevated":"boolean","host":"string","security":"string","ask":"string","node":"string"},"required":["command"]}"#,
@@ -159,6 +169,8 @@ async fn files_are_written_read_and_edited() {
             "error: The old text occurs 2 times in a/b.txt and must be unique. Include more of the lines around it.".into(),
         ),
         ("browser", json!({}), "error: Tool browser not found".into()),
+        ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"}), "Success. Updated the following files:\nA p.txt".into()),
+        ("apply_patch", json!({}), "error: Provide a patch input.".into()),
     ] {
         assert_eq!(bench.says(name, args.clone()).await, says, "{name} {args}");
     }

@@ -1,0 +1,82 @@
+//! Which hunks may change the same file. Pure.
+
+/// What the hunks so far did to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Touched {
+    /// Its content came from the patch, or from a file that was moved there.
+    Written,
+    /// Parts of it were replaced.
+    Updated,
+    /// It was deleted or moved away.
+    Removed,
+    /// A symbolic link to it was deleted or moved away. What the path means from then on is not followed.
+    Unlinked,
+}
+
+/// What the next hunk does to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Give it content, or move another file there.
+    Write,
+    /// Replace parts of it.
+    Update,
+    /// Replace parts of it and move it away.
+    Move,
+    /// Delete it.
+    Delete,
+}
+
+/// Why a hunk can't follow another; `None` if it can. Hunks are applied in order, each on what the former left. Refused is what
+/// would throw away the work of an earlier hunk, or look for what an earlier one removed.
+pub(super) fn conflict(path: &str, touched: Touched, next: Next) -> Option<String> {
+    match (touched, next) {
+        (Touched::Written | Touched::Updated, Next::Update)
+        | (Touched::Updated, Next::Move)
+        | (Touched::Removed, Next::Write) => return None,
+        (Touched::Written | Touched::Updated | Touched::Removed | Touched::Unlinked, _) => {}
+    }
+    let earlier = match touched {
+        Touched::Written => "written",
+        Touched::Updated => "updated",
+        Touched::Removed | Touched::Unlinked => "removed",
+    };
+    let next = match next {
+        Next::Write => "written",
+        Next::Update => "updated",
+        Next::Move => "moved",
+        Next::Delete => "deleted",
+    };
+    Some(format!("{path} is {earlier} and then {next} by the same patch. Use one hunk for it."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hunk_does_not_undo_another() {
+        use Next::{Delete, Move, Update, Write};
+        use Touched::{Removed, Unlinked, Updated, Written};
+        for (touched, next, words) in [
+            (Written, Write, Some("written and then written")),
+            (Written, Update, None),
+            (Written, Move, Some("written and then moved")),
+            (Written, Delete, Some("written and then deleted")),
+            (Updated, Write, Some("updated and then written")),
+            (Updated, Update, None),
+            (Updated, Move, None),
+            (Updated, Delete, Some("updated and then deleted")),
+            (Removed, Write, None),
+            (Removed, Update, Some("removed and then updated")),
+            (Removed, Move, Some("removed and then moved")),
+            (Removed, Delete, Some("removed and then deleted")),
+            (Unlinked, Write, Some("removed and then written")),
+            (Unlinked, Update, Some("removed and then updated")),
+            (Unlinked, Move, Some("removed and then moved")),
+            (Unlinked, Delete, Some("removed and then deleted")),
+        ] {
+            let expect = words.map(|words| format!("a is {words} by the same patch. Use one hunk for it."));
+            assert_eq!(conflict("a", touched, next), expect, "{touched:?} {next:?}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What becomes of every file. Files are read, nothing is changed.
+
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::path::PathBuf;
+
+use openclaw_agent::ToolError;
+use openclaw_agent::ToolOutput;
+use openclaw_agent::place::{EntryKind, Place, PlaceError};
+use serde_json::json;
+
+use super::apply::update;
+use super::conflict::{Next, Touched, conflict};
+use super::failed;
+use super::parse::{Chunk, Hunk};
+use crate::edit::MAX_FILE;
+use crate::path::{Resolver, refused};
+
+/// Files of one patch; the directory of each is held open.
+const MAX_FILES: usize = 200;
+/// Bytes of all files together, before and after: they are in memory at once.
+const MAX_BYTES: usize = 128 * 1024 * 1024;
+
+/// What a patch makes of the files.
+pub(super) struct Plan {
+    pub(super) files: Vec<Planned>,
+    pub(super) summary: Summary,
+}
+
+/// What becomes of one file.
+pub(super) struct Planned {
+    /// As the patch names it.
+    pub(super) path: String,
+    pub(super) change: Change,
+    touched: Touched,
+}
+
+pub(super) enum Change {
+    /// It gets this content.
+    Write {
+        /// `None` if it is new.
+        existing: Option<Existing>,
+        after: Vec<u8>,
+        /// Of the file that was moved here; a file that is here already keeps its own.
+        permissions: Option<Permissions>,
+    },
+    /// It goes.
+    Remove {
+        /// Itself, also where it is a symbolic link.
+        entry: Place,
+        /// Its content, if that is used elsewhere.
+        moved: Option<Existing>,
+    },
+}
+
+/// A file as it was read.
+pub(super) struct Existing {
+    pub(super) place: Place,
+    pub(super) bytes: Vec<u8>,
+    permissions: Permissions,
+}
+
+impl Existing {
+    fn read(place: Place, path: &str) -> Result<Self, ToolError> {
+        let head = place.read_head(MAX_FILE).map_err(|error| refuse(path, &error))?;
+        if head.is_cut {
+            return Err(failed(format!("{path} is larger than 32MB. Use exec to change it.")));
+        }
+        Ok(Self { place, bytes: head.bytes, permissions: head.metadata.permissions() })
+    }
+}
+
+/// Paths of the result, each once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    added: Vec<String>,
+    modified: Vec<String>,
+    deleted: Vec<String>,
+}
+
+impl Summary {
+    /// What the model and clients get.
+    pub(super) fn output(&self) -> ToolOutput {
+        let mut text = "Success. Updated the following files:".to_owned();
+        for (mark, paths) in [('A', &self.added), ('M', &self.modified), ('D', &self.deleted)] {
+            for path in paths {
+                text.push_str(&format!("\n{mark} {path}"));
+            }
+        }
+        let Self { added, modified, deleted } = self;
+        let summary = json!({"added": added, "modified": modified, "deleted": deleted});
+        ToolOutput { details: Some(json!({"summary": summary})), ..ToolOutput::text(text) }
+    }
+}
+
+fn list(paths: &mut Vec<String>, path: String) {
+    if !paths.contains(&path) {
+        paths.push(path);
+    }
+}
+
+/// Applies the hunks in order, in memory.
+pub(super) fn plan(
+    hunks: Vec<Hunk<'_>>,
+    resolver: &Resolver,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Plan, ToolError> {
+    let mut planner = Planner { resolver, files: BTreeMap::new(), summary: Summary::default(), bytes: 0 };
+    for hunk in hunks {
+        if is_stopped() {
+            return Err(ToolError::Aborted);
+        }
+        planner.hunk(hunk)?;
+    }
+    Ok(Plan { files: planner.files.into_values().collect(), summary: planner.summary })
+}
+
+struct Planner<'r> {
+    resolver: &'r Resolver,
+    /// By [`Resolver::identity`].
+    files: BTreeMap<PathBuf, Planned>,
+    summary: Summary,
+    bytes: usize,
+}
+
+impl Planner<'_> {
+    fn hunk(&mut self, hunk: Hunk<'_>) -> Result<(), ToolError> {
+        match hunk {
+            Hunk::Add { path, content } => {
+                self.write(path, content.into_bytes(), None)?;
+                list(&mut self.summary.added, self.resolver.shown(path));
+            }
+            Hunk::Delete { path } => {
+                self.delete(path)?;
+                list(&mut self.summary.deleted, self.resolver.shown(path));
+            }
+            Hunk::Update { path, move_to, chunks } => {
+                // A file that is moved onto itself stays.
+                let target = move_to.filter(|to| self.resolver.identity(to) != self.resolver.identity(path));
+                match target {
+                    None => self.update(path, &chunks)?,
+                    Some(target) => self.update_and_move(path, target, &chunks)?,
+                }
+                list(&mut self.summary.modified, self.resolver.shown(target.unwrap_or(path)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of a file that the next hunk may change like this.
+    fn key(&self, path: &str, next: Next) -> Result<PathBuf, ToolError> {
+        let key = self.resolver.identity(path);
+        let earlier = self.files.get(&key).map(|file| file.touched);
+        match earlier.and_then(|touched| conflict(path, touched, next)) {
+            Some(conflict) => Err(failed(conflict)),
+            None if earlier.is_none() && self.files.len() >= MAX_FILES => {
+                Err(failed(format!("The patch changes more than {MAX_FILES} files. Split it.")))
+            }
+            None => Ok(key),
+        }
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), ToolError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= MAX_BYTES {
+            return Ok(());
+        }
+        Err(failed("The files of the patch are larger than 128MB together. Split it."))
+    }
+
+    fn read(&mut self, place: Place, path: &str) -> Result<Existing, ToolError> {
+        let existing = Existing::read(place, path)?;
+        self.count(existing.bytes.len())?;
+        Ok(existing)
+    }
+
+    fn write(
+        &mut self,
+        path: &str,
+        after: Vec<u8>,
+        permissions: Option<Permissions>,
+    ) -> Result<(), ToolError> {
+        let key = self.key(path, Next::Write)?;
+        let occupant = self.resolver.occupant(path).map_err(|error| refuse(path, &error))?;
+        let existing = occupant.map(|place| self.read(place, path)).transpose()?;
+        self.count(after.len())?;
+        let change = Change::Write { existing, after, permissions };
+        self.files.insert(key, Planned { path: path.to_owned(), change, touched: Touched::Written });
+        Ok(())
+    }
+
+    fn delete(&mut self, path: &str) -> Result<(), ToolError> {
+        let key = self.key(path, Next::Delete)?;
+        let (entry, touched) = self.entry(path)?;
+        let change = Change::Remove { entry, moved: None };
+        self.files.insert(key, Planned { path: path.to_owned(), change, touched });
+        Ok(())
+    }
+
+    /// What is removed for `path`.
+    fn entry(&self, path: &str) -> Result<(Place, Touched), ToolError> {
+        let entry = self.resolver.existing_entry(path).map_err(|error| refuse(path, &error))?;
+        match entry.kind().map_err(|error| refuse(path, &error))? {
+            EntryKind::File => Ok((entry, Touched::Removed)),
+            EntryKind::Link => Ok((entry, Touched::Unlinked)),
+        }
+    }
+
+    fn update(&mut self, path: &str, chunks: &[Chunk<'_>]) -> Result<(), ToolError> {
+        let key = self.key(path, Next::Update)?;
+        if let Some(Planned { change: Change::Write { after, .. }, .. }) = self.files.get_mut(&key) {
+            let updated = update(after, chunks, path).map_err(failed)?;
+            let more = updated.len().saturating_sub(after.len());
+            *after = updated;
+            return self.count(more);
+        }
+        let existing = self.existing(path)?;
+        let after = update(&existing.bytes, chunks, path).map_err(failed)?;
+        self.count(after.len())?;
+        let change = Change::Write { existing: Some(existing), after, permissions: None };
+        self.files.insert(key, Planned { path: path.to_owned(), change, touched: Touched::Updated });
+        Ok(())
+    }
+
+    fn existing(&mut self, path: &str) -> Result<Existing, ToolError> {
+        let place = self.resolver.existing(path).map_err(|error| refuse(path, &error))?;
+        self.read(place, path)
+    }
+
+    fn update_and_move(&mut self, path: &str, target: &str, chunks: &[Chunk<'_>]) -> Result<(), ToolError> {
+        let key = self.key(path, Next::Move)?;
+        let (entry, touched) = self.entry(path)?;
+        if touched == Touched::Unlinked {
+            // Only the link goes: what an earlier hunk made of the file behind it would be lost.
+            self.key(path, Next::Delete)?;
+        }
+        let (existing, after) = match self.files.remove(&key).map(|file| file.change) {
+            Some(Change::Write { existing: Some(existing), after, .. }) => {
+                let after = update(&after, chunks, path).map_err(failed)?;
+                (existing, after)
+            }
+            Some(_) | None => {
+                let existing = self.existing(path)?;
+                let after = update(&existing.bytes, chunks, path).map_err(failed)?;
+                (existing, after)
+            }
+        };
+        let permissions = Some(existing.permissions.clone());
+        let change = Change::Remove { entry, moved: Some(existing) };
+        self.files.insert(key, Planned { path: path.to_owned(), change, touched });
+        self.write(target, after, permissions)
+    }
+}
+
+fn refuse(path: &str, error: &PlaceError) -> ToolError {
+    refused("apply_patch", path, error)
+}
