@@ -96,6 +96,7 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.pathPrepend",
     "tools.exec.passEnv",
     "tools.message",
+    "tools.web",
     "bindings",
     "commands.text",
     "commands.config",
