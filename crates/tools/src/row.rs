@@ -10,6 +10,7 @@ use crate::TOOLS;
 use crate::exec::settings::ExecSettings;
 use crate::message::MessageSetup;
 use crate::path::Resolver;
+use crate::web::WebSettings;
 
 /// What is known of every tool in the table.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| TOOLS.iter().map(|row| row.facts).collect());
@@ -32,6 +33,8 @@ pub struct Setup {
     pub exec: ExecSettings,
     /// What can be sent to chat platforms; `None` where none is configured.
     pub message: Option<MessageSetup>,
+    /// How the web is used.
+    pub web: WebSettings,
 }
 
 impl Setup {
@@ -48,18 +51,18 @@ type Build = fn(&Arc<Setup>) -> Box<dyn Tool>;
 pub struct ToolRow {
     facts: ToolFacts,
     build: Option<Build>,
-    needs_channel: bool,
+    is_offered: fn(&Setup) -> bool,
 }
 
 impl ToolRow {
     /// A tool that this gateway has.
     pub(crate) const fn built_in(facts: ToolFacts, build: Build) -> Self {
-        Self { facts, build: Some(build), needs_channel: false }
+        Self { facts, build: Some(build), is_offered: |_| true }
     }
 
-    /// Not offered where no chat platform is configured: it could do nothing, and is long to read.
-    pub(crate) const fn needs_channel(mut self) -> Self {
-        self.needs_channel = true;
+    /// Offered only where this holds: elsewhere it is switched off, or could do nothing and is long to read.
+    pub(crate) const fn offered_if(mut self, is_offered: fn(&Setup) -> bool) -> Self {
+        self.is_offered = is_offered;
         self
     }
 
@@ -87,7 +90,7 @@ pub(crate) const fn name_only(
     summary: &'static str,
 ) -> ToolRow {
     let facts = ToolFacts { groups, prompt_position, summary, ..ToolFacts::named(name) };
-    ToolRow { facts, build: None, needs_channel: false }
+    ToolRow { facts, build: None, is_offered: |_| false }
 }
 
 /// The facts of the tools that this gateway has, in the order in which a model is offered them.
@@ -103,8 +106,7 @@ pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
         Reach::Unconfined => setup.confinement == Confinement::Host,
     };
     let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
-    let has_channel = setup.message.is_some();
-    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (has_channel || !row.needs_channel));
+    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (row.is_offered)(&setup));
     Toolbox::new(rows.filter_map(|row| Some(row.build?(&setup))).collect(), &CATALOGUE)
 }
 

@@ -147,9 +147,10 @@ impl Default for WebFetch {
             timeout_seconds: TIMEOUT_SECONDS,
             cache_ttl_minutes: CACHE_MINUTES,
             max_redirects: 3,
-            user_agent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 \
+            user_agent:
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 \
                          Safari/537.36"
-                .to_owned(),
+                    .to_owned(),
             readability: true,
             firecrawl: Firecrawl::default(),
         }

@@ -23,7 +23,7 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, WebSettings, toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
@@ -336,7 +336,8 @@ impl Runner {
         let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
         // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
-        toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
+        let web = WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
+        toolbox(Setup { confinement: Confinement::Host, exec, message, web }, &allowed)
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.

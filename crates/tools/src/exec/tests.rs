@@ -33,6 +33,7 @@ impl Bench {
                 confinement: Confinement::Host,
                 exec: settings,
                 message: None,
+                web: crate::testing::web(&openclaw_config::settings::WebTools::default()),
             }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,
