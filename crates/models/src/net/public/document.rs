@@ -78,7 +78,7 @@ impl Document {
             let next = tokio::time::timeout(self.idle, self.response.chunk()).await;
             let next = next.map_err(|_| WebError::silent(self.idle))?.map_err(|error| failed(&error))?;
             let (bytes, is_all) = match next {
-                Some(packed) => self.unpacker.unpack(packed, self.left)?,
+                Some(packed) => self.unpacker.unpack(&packed, self.left)?,
                 None => {
                     self.is_over = true;
                     self.unpacker.rest(self.left)?
@@ -133,7 +133,7 @@ enum Unpacker {
 
 impl Unpacker {
     /// At most `room` bytes of it, and whether that was all.
-    fn unpack(&mut self, packed: Bytes, room: u64) -> Result<(Bytes, bool), WebError> {
+    fn unpack(&mut self, packed: &Bytes, room: u64) -> Result<(Bytes, bool), WebError> {
         match self {
             Self::Plain => {
                 let room = usize::try_from(room).unwrap_or(usize::MAX);
@@ -141,8 +141,8 @@ impl Unpacker {
             }
             Self::Gzip(decoder) => {
                 decoder.get_mut().room = room;
-                let written = decoder.write_all(&packed).and_then(|()| decoder.flush());
-                decoder.get_mut().taken(written)
+                let written = decoder.write_all(packed).and_then(|()| decoder.flush());
+                decoder.get_mut().taken(&written)
             }
         }
     }
@@ -154,7 +154,7 @@ impl Unpacker {
             Self::Gzip(decoder) => {
                 decoder.get_mut().room = room;
                 let finished = decoder.try_finish();
-                decoder.get_mut().taken(finished)
+                decoder.get_mut().taken(&finished)
             }
         }
     }
@@ -169,7 +169,7 @@ struct Bounded {
 }
 
 impl Bounded {
-    fn taken(&mut self, result: io::Result<()>) -> Result<(Bytes, bool), WebError> {
+    fn taken(&mut self, result: &io::Result<()>) -> Result<(Bytes, bool), WebError> {
         match result {
             Err(_) if !self.is_full => Err(WebError::Damaged),
             Ok(()) | Err(_) => Ok((std::mem::take(&mut self.bytes).into(), !self.is_full)),

@@ -112,7 +112,8 @@ async fn a_page_is_unpacked_and_cut_at_its_limit() {
     let two = [gzip(b"one "), gzip(b"two")].concat();
     let mut damaged = gzip(&[b'x'; 1000]);
     damaged.truncate(15);
-    let rows: [(&str, Vec<u8>, u64, Result<(&[u8], bool), WebError>); 12] = [
+    type Read = Result<(&'static [u8], bool), WebError>;
+    let rows: [(&str, Vec<u8>, u64, Read); 12] = [
         ("", b"12345".to_vec(), 5, Ok((b"12345", false))),
         ("", b"123456".to_vec(), 5, Ok((b"12345", true))),
         ("identity", b"12".to_vec(), 5, Ok((b"12", false))),
@@ -154,10 +155,10 @@ async fn other_answers_are_given_where_they_count() {
     }
 }
 
+type Found = std::future::Ready<io::Result<Vec<SocketAddr>>>;
+
 /// What each look-up gives, in turn, and how many were made.
-fn scripted(
-    answers: Vec<Vec<SocketAddr>>,
-) -> (impl Fn(String, u16) -> std::future::Ready<io::Result<Vec<SocketAddr>>>, Arc<AtomicUsize>) {
+fn scripted(answers: Vec<Vec<SocketAddr>>) -> (impl Fn(String, u16) -> Found, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
     let look_up = move |_, _| {

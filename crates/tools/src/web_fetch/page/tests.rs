@@ -17,7 +17,8 @@ fn a_document_becomes_text_or_says_why_not() {
     use Extractor::{Json, Raw as Plain, Readability};
     let binary = |kind: &str| format!("Web fetch failed: the document is binary ({kind}), not text.");
     let utf16: Vec<u8> = "\u{feff}hé".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let rows: Vec<(&str, &[u8], Result<(Extractor, &str), String>)> = vec![
+    type Text = Result<(Extractor, &'static str), String>;
+    let rows: Vec<(&str, &[u8], Text)> = vec![
         ("Text/HTML; charset=UTF-8", b"<p>Hello", Ok((Readability, "Hello"))),
         ("application/xhtml+xml", b"<p>Hello</p>", Ok((Readability, "Hello"))),
         ("", b" \n<!DOCTYPE HTML><p>Hello", Ok((Readability, "Hello"))),
