@@ -203,7 +203,7 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["skills.entries"], "config is for the programs of a skill to read"),
     (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
     (&["messages"], "speech does not exist"),
-    (&["tools.agentToAgent", "tools.links", "tools.media", "tools.web"], "these tools do not exist"),
+    (&["tools.agentToAgent", "tools.links", "tools.media"], "these tools do not exist"),
     (
         &["agents.list.*.subagents", "agents.list.*.groupChat"],
         "no sub-agent is spawned; of `groupChat` the mention patterns alone are used",

@@ -19,6 +19,7 @@ mod skills;
 mod streaming;
 mod tools;
 mod ui;
+mod web;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -62,6 +63,7 @@ pub use tools::{
     ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
+pub use web::{Firecrawl, GrokSearch, PerplexitySearch, SearchProvider, WebFetch, WebSearch, WebTools};
 
 pub(crate) use session::is_session_name;
 

@@ -107,6 +107,7 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.notifyOnExit",
     "tools.exec.applyPatch",
     "tools.message",
+    "tools.web",
     "bindings",
     "commands.text",
     "commands.config",

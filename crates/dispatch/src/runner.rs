@@ -69,6 +69,7 @@ use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
+use openclaw_tools::WebShared;
 use tokio::sync::mpsc;
 
 use crate::ack_reaction::Acks;
@@ -119,6 +120,8 @@ pub(crate) struct Runner {
     reports: Reports,
     repo_roots: RepoRoots,
     workspace_files: WorkspaceFiles,
+    /// What the web tools of all runs share.
+    web: WebShared,
     /// Messages that may end the process.
     pub(crate) suspects: Suspects,
     pub(crate) shared: Arc<Shared>,
@@ -493,6 +496,7 @@ impl Runner {
             kept: KeptTranscripts::default(),
             reports: Reports::default(),
             repo_roots: RepoRoots::default(),
+            web: WebShared::default(),
             workspace_files: WorkspaceFiles::default(),
             suspects: Suspects::default(),
             deps,

@@ -5,13 +5,15 @@
 //! This crate calls no model and knows no session.
 //!
 //! Reading order: `row` (what a row is), `args` and `path` (what every file tool shares; the files themselves are
-//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec`, `message`.
+//! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec`, `process`,
+//! `message`. `external` marks text from outside; `web` is what `web_fetch` and `web_search` share; `approvals` is where people are asked.
 
 pub mod apply_patch;
 pub mod approvals;
 mod args;
 mod edit;
 mod exec;
+pub mod external;
 mod message;
 mod path;
 mod process;
@@ -19,6 +21,9 @@ mod read;
 mod row;
 #[cfg(test)]
 mod testing;
+mod web;
+mod web_fetch;
+mod web_search;
 mod write;
 
 use row::name_only;
@@ -30,6 +35,7 @@ pub use exec::sessions::{CommandSessions, OnExit};
 pub use exec::settings::{Elevated, ElevatedMode, ExecSettings, SkillBins};
 pub use message::{CurrentChannel, MessageSetup};
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
+pub use web::{WebSettings, WebShared};
 
 /// Every tool by name, in the order in which a model is offered them (spec `tools.md` §1). Policies may also name the tools
 /// of OpenClaw that are not built in; the row of such a tool stands here, until its own file has one.
@@ -58,8 +64,8 @@ pub const TOOLS: &[ToolRow] = &[
     name_only("sessions_send", SESSIONS, 21, "Send a message to another session").not_for_subagents(),
     name_only("sessions_spawn", SESSIONS, u8::MAX, "Start a sub-agent").not_for_subagents(),
     name_only("session_status", SESSIONS, 22, "Status card: usage, time, model").not_for_subagents(),
-    name_only("web_search", &["group:web", OPENCLAW], 10, "Search the web"),
-    name_only("web_fetch", &["group:web", OPENCLAW], 11, "Fetch a page and extract its readable text"),
+    web_search::ROW,
+    web_fetch::ROW,
     name_only("image", &[OPENCLAW], 23, "Look at an image with the image model"),
     name_only("memory_search", MEMORY, u8::MAX, "Search MEMORY.md and memory/*.md").not_for_subagents(),
     name_only("memory_get", MEMORY, u8::MAX, "Read lines of MEMORY.md or a memory/*.md file")

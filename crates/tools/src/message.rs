@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::row::{Confinement, Setup, ToolRow};
 
-pub(crate) const ROW: ToolRow =
-    ToolRow::built_in(FACTS, |setup| Box::new(Message(Arc::clone(setup)))).needs_channel();
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Message(Arc::clone(setup))))
+    .offered_if(|setup| setup.message.is_some());
 
 const DESCRIPTION: &str = "Send, delete, and manage messages via channel plugins.";
 

@@ -10,6 +10,7 @@ use crate::TOOLS;
 use crate::exec::settings::ExecSettings;
 use crate::message::MessageSetup;
 use crate::path::Resolver;
+use crate::web::WebSettings;
 
 /// What is known of every tool in the table.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| TOOLS.iter().map(|row| row.facts).collect());
@@ -34,6 +35,8 @@ pub struct Setup {
     pub message: Option<MessageSetup>,
     /// Whether `apply_patch` is offered: what [`crate::apply_patch::is_offered`] says, and `false` where files may only be read.
     pub apply_patch: bool,
+    /// How the web is used.
+    pub web: WebSettings,
 }
 
 impl Setup {
@@ -50,23 +53,18 @@ type Build = fn(&Arc<Setup>) -> Box<dyn Tool>;
 pub struct ToolRow {
     facts: ToolFacts,
     build: Option<Build>,
-    offered_if: fn(&Setup) -> bool,
+    is_offered: fn(&Setup) -> bool,
 }
 
 impl ToolRow {
     /// A tool that this gateway has.
     pub(crate) const fn built_in(facts: ToolFacts, build: Build) -> Self {
-        Self { facts, build: Some(build), offered_if: |_| true }
+        Self { facts, build: Some(build), is_offered: |_| true }
     }
 
-    /// Not offered where no chat platform is configured: it could do nothing, and is long to read.
-    pub(crate) const fn needs_channel(self) -> Self {
-        self.offered_if(|setup| setup.message.is_some())
-    }
-
-    /// Offered only in runs with such a setup.
-    pub(crate) const fn offered_if(mut self, condition: fn(&Setup) -> bool) -> Self {
-        self.offered_if = condition;
+    /// Offered only where this holds: elsewhere it is switched off, or could do nothing and is long to read.
+    pub(crate) const fn offered_if(mut self, is_offered: fn(&Setup) -> bool) -> Self {
+        self.is_offered = is_offered;
         self
     }
 
@@ -94,7 +92,7 @@ pub(crate) const fn name_only(
     summary: &'static str,
 ) -> ToolRow {
     let facts = ToolFacts { groups, prompt_position, summary, ..ToolFacts::named(name) };
-    ToolRow { facts, build: None, offered_if: |_| true }
+    ToolRow { facts, build: None, is_offered: |_| false }
 }
 
 /// The facts of the tools that this gateway has, in the order in which a model is offered them.
@@ -110,7 +108,7 @@ pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
         Reach::Unconfined => setup.confinement == Confinement::Host,
     };
     let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
-    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (row.offered_if)(&setup));
+    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (row.is_offered)(&setup));
     Toolbox::new(rows.filter_map(|row| Some(row.build?(&setup))).collect(), &CATALOGUE)
 }
 

@@ -5,8 +5,14 @@ use std::sync::Arc;
 
 use openclaw_agent::ToolContext;
 use openclaw_agent::host::{Host, SessionsHost};
+use openclaw_config::Environment;
+use openclaw_config::settings::{Exec as ExecConfig, WebTools};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::exec::settings::ExecSettings;
+use crate::row::{Confinement, Setup};
+use crate::web::{WebSettings, WebShared};
 
 /// For tools that ask nothing of the gateway.
 struct NoHost;
@@ -26,4 +32,15 @@ pub(crate) fn context(workspace: PathBuf) -> ToolContext {
         updates: mpsc::channel(1).0,
         host: Arc::new(NoHost),
     }
+}
+
+/// The web with these settings, and no key in the environment.
+pub(crate) fn web(config: &WebTools) -> WebSettings {
+    WebSettings::new(config, &Environment::default(), WebShared::default())
+}
+
+/// The tools of an unconfined run that uses the web so.
+pub(crate) fn setup(web: WebSettings) -> Setup {
+    let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
+    Setup { confinement: Confinement::Host, exec, message: None, apply_patch: false, web }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::WebTools;
+
 /// `tools`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -25,6 +27,8 @@ pub struct Tools {
     pub sandbox: ToolsScope,
     /// Where the `message` tool may send to.
     pub message: ToolsMessage,
+    /// Searching the web and fetching pages.
+    pub web: WebTools,
 }
 
 /// `tools.message`.

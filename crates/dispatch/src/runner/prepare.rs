@@ -24,7 +24,7 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{ElevatedLevel, Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::{Confinement, ExecSettings, Setup, SkillBins, apply_patch, toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
@@ -357,7 +357,9 @@ impl Runner {
         // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
         let apply_patch = apply_patch::is_offered(&agent.exec.apply_patch, provider, model);
-        toolbox(Setup { confinement: Confinement::Host, exec, message, apply_patch }, &allowed)
+        let web =
+            WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
+        toolbox(Setup { confinement: Confinement::Host, exec, message, apply_patch, web }, &allowed)
     }
 
     /// Finds the programs that the skills of an agent name.

@@ -37,6 +37,7 @@ impl Bench {
                 exec: settings,
                 message: None,
                 apply_patch: false,
+                web: crate::testing::web(&openclaw_config::settings::WebTools::default()),
             }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,

@@ -31,8 +31,13 @@ impl Bench {
     }
 
     fn with(exec: ExecSettings) -> Self {
-        let setup =
-            Arc::new(Setup { confinement: Confinement::Host, exec, message: None, apply_patch: false });
+        let setup = Arc::new(Setup {
+            confinement: Confinement::Host,
+            exec,
+            message: None,
+            apply_patch: false,
+            web: crate::testing::web(&Default::default()),
+        });
         Self {
             dir: tempfile::tempdir().unwrap(),
             exec: Box::new(crate::exec::Exec::new(&setup)),

@@ -5,13 +5,13 @@ use openclaw_agent::prompt::{self, PromptInputs};
 use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Sender};
 use openclaw_agent::{ToolOutput, tool::ToolFuture};
 use openclaw_config::Environment;
-use openclaw_config::settings::Exec as ExecConfig;
+use openclaw_config::settings::{Exec as ExecConfig, WebTools};
 use openclaw_config::settings::{ToolPolicy, ToolProfile};
 use openclaw_protocol::message::Block;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::context;
+use crate::testing::{self, context};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -26,7 +26,16 @@ impl Bench {
         let environment = Environment::new([("HOME", dir.path().join("home").to_str().unwrap())], "/");
         let exec = ExecSettings::new(&ExecConfig::default(), environment);
         let all: Vec<String> = built_in().map(|facts| facts.name.to_owned()).collect();
-        let tools = toolbox(Setup { confinement, exec, message: None, apply_patch: true }, &all);
+        let tools = toolbox(
+            Setup {
+                confinement,
+                exec,
+                message: None,
+                apply_patch: true,
+                web: testing::web(&WebTools::default()),
+            },
+            &all,
+        );
         Self { dir, tools }
     }
 
@@ -63,7 +72,17 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     let offered = |allowed: &[&str], confinement| {
         let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
         let allowed = list(allowed);
-        names(&toolbox(Setup { confinement, exec, message: None, apply_patch: false }, &allowed)).join(" ")
+        names(&toolbox(
+            Setup {
+                confinement,
+                exec,
+                message: None,
+                apply_patch: false,
+                web: testing::web(&WebTools::default()),
+            },
+            &allowed,
+        ))
+        .join(" ")
     };
     assert_eq!(
         offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),
@@ -78,7 +97,13 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
 fn a_patch_is_offered_only_where_the_setup_says_so() {
     for (apply_patch, offered) in [(true, "read apply_patch"), (false, "read")] {
         let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
-        let setup = Setup { confinement: Confinement::Within("/x".into()), exec, message: None, apply_patch };
+        let setup = Setup {
+            confinement: Confinement::Within("/x".into()),
+            exec,
+            message: None,
+            apply_patch,
+            web: testing::web(&WebTools::default()),
+        };
         assert_eq!(names(&toolbox(setup, &list(&["read", "apply_patch"]))).join(" "), offered);
     }
 }

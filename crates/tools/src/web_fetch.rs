@@ -1,0 +1,248 @@
+//! `web_fetch`: a page of the public web as text (spec `tools.md` §5.2). Which addresses may be asked is decided in
+//! [`openclaw_models::net::public`] alone.
+//!
+//! [`parameters`] reads the call, [`page`] takes what came apart: [`html`] parses within bounds, [`readable`] finds the article.
+//! [`firecrawl`] is asked where that gives nothing.
+
+mod firecrawl;
+mod html;
+mod page;
+mod parameters;
+mod readable;
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use openclaw_agent::tool::ToolFuture;
+use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_config::clock::now_ms;
+use openclaw_models::ToolSchema;
+use openclaw_models::net::public::{self, Compression, Document, FetchOptions, Overflow, Statuses, WebError};
+use serde_json::{Map, Value, json};
+
+use crate::args::Args;
+use crate::external::{Source, Wrapper};
+use crate::row::{Setup, ToolRow, blocking};
+use crate::web::{self, WebSettings};
+use page::{Extracted, Raw};
+use parameters::Parameters;
+
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebFetch(Arc::clone(setup))))
+    .offered_if(|setup| setup.web.config.fetch.enabled);
+
+const FACTS: ToolFacts = ToolFacts {
+    groups: &["group:web", "group:openclaw"],
+    description: "Fetch a page or file of the public web by its address and give its readable text, as Markdown or \
+                  plain. Pages that need a login or a browser do not work.",
+    summary: "Fetch a page and extract its readable text",
+    prompt_position: 11,
+    emoji: "🧾",
+    label_arguments: &["url"],
+    repeatable: true,
+    ..ToolFacts::named("web_fetch")
+};
+
+/// Bytes of a document that are read, unpacked.
+const MAX_BYTES: u64 = 5 * 1024 * 1024;
+/// Characters of an error page that are told.
+const MAX_DETAIL: usize = 4000;
+/// Redirects that a setting can allow.
+const MAX_REDIRECTS: usize = 20;
+
+struct WebFetch(Arc<Setup>);
+
+impl Tool for WebFetch {
+    fn facts(&self) -> &ToolFacts {
+        &FACTS
+    }
+
+    fn schema(&self) -> ToolSchema {
+        static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+            json!({
+                "type": "object",
+                "properties": {
+                    "url": {"description": "The address, http or https", "type": "string"},
+                    "extractMode": {
+                        "type": "string",
+                        "enum": ["markdown", "text"],
+                        "description": "Markdown with links, or plain text",
+                        "default": "markdown",
+                    },
+                    "maxChars": {"description": "Characters that are given at most (at least 100)", "type": "number"},
+                },
+                "required": ["url"],
+            })
+            .into()
+        });
+        SCHEMA.clone()
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(async move {
+            let args = Args(args);
+            tokio::select! { biased;
+                () = context.cancel.cancelled() => Err(ToolError::Aborted),
+                result = Box::pin(run(&self.0.web, &args)) => result.map(ToolOutput::json),
+            }
+        })
+    }
+}
+
+async fn run(web: &WebSettings, args: &Args) -> Result<Value, ToolError> {
+    let settings = &web.config.fetch;
+    let parameters = Parameters::read(args, settings)?;
+    let key = parameters.cache_key();
+    if let Some(kept) = web.shared.pages().get(&key, Instant::now()) {
+        return Ok(kept);
+    }
+    let begun = Instant::now();
+    let fetched = obtain(web, &parameters).await?;
+    let result = fetched.into_result(&parameters, begun.elapsed());
+    web.shared.pages().put(key, &result, Instant::now(), web::cache_ttl(settings.cache_ttl_minutes));
+    Ok(result)
+}
+
+/// The page itself, or Firecrawl's reading of it.
+async fn obtain(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, ToolError> {
+    match direct(web, parameters).await {
+        Ok(fetched) => Ok(fetched),
+        Err(Failure { error, is_final: true }) => Err(error),
+        // What Firecrawl says of its own trouble is told only where it was the last hope.
+        Err(Failure { error, is_final: false }) => match firecrawl::scrape(web, parameters).await {
+            None => Err(error),
+            Some(scraped) => scraped.map_err(ToolError::Failed),
+        },
+    }
+}
+
+/// Why the page itself gave nothing.
+struct Failure {
+    error: ToolError,
+    /// Whether nobody else is asked for it.
+    is_final: bool,
+}
+
+impl From<WebError> for Failure {
+    fn from(error: WebError) -> Self {
+        Self { is_final: error.is_refusal(), error: ToolError::Failed(error.to_string()) }
+    }
+}
+
+impl Failure {
+    fn soft(message: String) -> Self {
+        Self { error: ToolError::Failed(message), is_final: false }
+    }
+}
+
+async fn direct(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, Failure> {
+    let timeout = web::timeout(web.config.fetch.timeout_seconds);
+    let downloaded = tokio::time::timeout(timeout, download(web, parameters)).await;
+    let (document, body) = downloaded.map_err(|_| {
+        Failure::soft(format!("Web fetch failed: not all of it came within {} s", timeout.as_secs()))
+    })??;
+    let raw = Raw {
+        body,
+        content_type: document.content_type.as_deref().map(page::bare_type),
+        url: document.url.to_string(),
+        is_cut: document.is_cut(),
+        mode: parameters.mode,
+        readability: web.config.fetch.readability,
+    };
+    let content_type = raw.content_type.clone();
+    let is_ok = (200..300).contains(&document.status);
+    let extracted = extract(web, raw).await;
+    if !is_ok {
+        return Err(Failure::soft(refused(document.status, extracted.ok())));
+    }
+    let extracted = extracted.map_err(|error| Failure { error, is_final: false })?;
+    Ok(Fetched {
+        url: document.url.to_string(),
+        status: document.status,
+        content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+        extracted,
+    })
+}
+
+async fn download(web: &WebSettings, parameters: &Parameters) -> Result<(Document, Vec<u8>), WebError> {
+    let settings = &web.config.fetch;
+    let options = FetchOptions {
+        overflow: Overflow::Cut,
+        statuses: Statuses::Any,
+        compression: Compression::Gzip,
+        max_redirects: usize::try_from(settings.max_redirects).unwrap_or(usize::MAX).min(MAX_REDIRECTS),
+        user_agent: settings.user_agent.clone(),
+        idle: web::timeout(settings.timeout_seconds),
+        ..FetchOptions::file(MAX_BYTES, &web.allowed_hosts)
+    };
+    let mut document = public::fetch(&parameters.url, &options).await?;
+    let body = document.whole().await?;
+    Ok((document, body))
+}
+
+/// Takes it apart on a blocking thread: a large page takes a while.
+async fn extract(web: &WebSettings, raw: Raw) -> Result<Extracted, ToolError> {
+    let permit = web.shared.extractions().acquire_owned().await;
+    blocking(move || {
+        // Held until the work is done, also where nobody waits for it any more.
+        let _permit = permit;
+        raw.extract().map_err(ToolError::Failed)
+    })
+    .await
+}
+
+/// What is told of an answer that is no page.
+fn refused(status: u16, page: Option<Extracted>) -> String {
+    let detail = page.map(|page| page.text).unwrap_or_default();
+    let detail: String = detail.trim().chars().take(MAX_DETAIL).collect();
+    if detail.is_empty() {
+        format!("Web fetch failed ({status}): the answer is empty")
+    } else {
+        let wrapped = Wrapper::of(Source::WebFetch).wrap_within(&detail, MAX_DETAIL);
+        format!("Web fetch failed ({status}): {}", wrapped.text)
+    }
+}
+
+/// A page as it was found.
+struct Fetched {
+    /// Where it was found in the end.
+    url: String,
+    status: u16,
+    content_type: String,
+    extracted: Extracted,
+}
+
+impl Fetched {
+    /// The result, its fields in the order of the reference.
+    fn into_result(self, parameters: &Parameters, took: Duration) -> Value {
+        let Extracted { title, text, extractor, warning, is_cut } = self.extracted;
+        let wrapped = Wrapper::of(Source::WebFetch).wrap_within(&text, parameters.max_chars);
+        let title = title.map(|title| Wrapper::of_part(Source::WebFetch).wrap(&title));
+        let fields = [
+            ("url", Some(json!(parameters.url))),
+            ("finalUrl", Some(json!(self.url))),
+            ("status", Some(json!(self.status))),
+            ("contentType", Some(json!(self.content_type))),
+            ("title", title.map(Value::from)),
+            ("extractMode", Some(json!(parameters.mode.as_str()))),
+            ("extractor", Some(json!(extractor.as_str()))),
+            ("truncated", Some(json!(wrapped.is_cut || is_cut))),
+            ("length", Some(json!(wrapped.wrapped_chars))),
+            ("rawLength", Some(json!(wrapped.raw_chars))),
+            ("wrappedLength", Some(json!(wrapped.wrapped_chars))),
+            ("fetchedAt", Some(json!(iso(now_ms())))),
+            ("tookMs", Some(json!(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)))),
+            ("text", Some(json!(wrapped.text))),
+            ("warning", warning.map(Value::from)),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(fields.collect::<Map<_, _>>())
+    }
+}
+
+/// `2026-02-09T10:11:12.123Z`
+fn iso(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|stamp| format!("{stamp:.3}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

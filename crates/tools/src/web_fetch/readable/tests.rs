@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use super::*;
+
+const URL: &str = "https://site.example/dir/page";
+const PARAGRAPH: &str = "<p>This paragraph has words, commas, and <a href='../x?a=1'>a link</a>, so that whoever looks for the \
+                         article of this page takes it for a part of it, as it should.</p>";
+
+fn page(body: &str) -> String {
+    format!("<!DOCTYPE html><html><head><title>The  title\n of it</title></head><body>{body}</body></html>")
+}
+
+fn article_page() -> String {
+    let article = format!(
+        "<h1>Head</h1>{}<ul><li>one<li>two</ul><pre><code>let x = 1;</code></pre><img src='i.png' alt='pic'>",
+        PARAGRAPH.repeat(6)
+    );
+    page(&format!(
+        "<nav><a href='/'>Home menu</a></nav><article>{article}</article><p hidden>secret words</p>\
+         <script>alert('no')</script><footer><a href='/imprint'>Imprint</a></footer>"
+    ))
+}
+
+#[test]
+fn the_article_is_found() {
+    let found = article(&article_page(), URL, Mode::Markdown);
+    assert_eq!((found.title.as_deref(), found.is_cut), (Some("The title of it"), false));
+    for part in
+        ["## Head", "[a link](https://site.example/x?a=1)", "- one\n- two", "```\nlet x = 1;\n```", "![pic]"]
+    {
+        assert!(found.text.contains(part), "{part} in {}", found.text);
+    }
+    for part in ["Home menu", "alert", "secret words", "Imprint", "<p>"] {
+        assert!(!found.text.contains(part), "{part} not in {}", found.text);
+    }
+    let plain = article(&article_page(), URL, Mode::Text).text;
+    assert!(plain.starts_with("Head\n\nThis paragraph has words, commas, and a link, so"), "{plain}");
+    assert!(!plain.contains("](") && !plain.contains("##"), "{plain}");
+}
+
+#[test]
+fn a_page_without_an_article_is_given_whole() {
+    let body =
+        "<nav>menu</nav><h1>Head</h1><p>A <b>b</b> <a href='/c'>c</a></p><p hidden>no</p><style>x{}</style>";
+    let found = whole(&page(body), Mode::Markdown);
+    assert_eq!(found.text, "# Head\n\nA **b** [c](/c)");
+    assert_eq!(whole(&page(body), Mode::Text).text, "Head\n\nA b c");
+    assert_eq!(found.title.as_deref(), Some("The title of it"));
+    assert_eq!(article("<p>Hello", URL, Mode::Markdown).text, "Hello");
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    for html in ["", " \n", "<html></html>", "<script>x()</script>", "<!-- c -->", "<div><span></span></div>"]
+    {
+        for mode in [Mode::Markdown, Mode::Text] {
+            assert_eq!(article(html, URL, mode).text, "", "{html}");
+        }
+    }
+}
+
+/// Each of these takes minutes, gigabytes or the stack where nothing bounds it.
+#[test]
+fn hostile_nesting_ends_at_a_bound() {
+    let formats: String = (0..2_000).map(|at| format!("<b id=x{at}>")).collect();
+    let rows = [
+        ("divs", "<div>".repeat(100_000)),
+        ("spans", "<span>".repeat(100_000)),
+        ("lists", "<ul><li>".repeat(100_000)),
+        ("tables", "<table><tr><td>".repeat(50_000)),
+        ("divs before a table", format!("<table>{}", "<div>".repeat(100_000))),
+        ("svg", format!("<svg>{}", "<g>".repeat(100_000))),
+        ("quotes", "<blockquote>".repeat(100_000)),
+        ("formats that repeat", format!("<p>{formats}</p>{}", "<p>x".repeat(100_000))),
+    ];
+    let bounds = Bounds { time: Duration::from_secs(3600), ..Bounds::default() };
+    for (name, html) in rows {
+        let html = format!("{PARAGRAPH}{html}");
+        let parsed = html::parse(&html, bounds);
+        assert!(
+            parsed.is_cut && parsed.document.tree.len() < 20_000,
+            "{name}: {}",
+            parsed.document.tree.len()
+        );
+        let found = article(&html, URL, Mode::Markdown);
+        assert!(found.is_cut && found.text.starts_with("This paragraph"), "{name}: {}", found.text);
+    }
+}
+
+#[test]
+fn nodes_and_time_are_bounded() {
+    let nodes = Bounds { nodes: 2_000, time: Duration::from_secs(3600), ..Bounds::default() };
+    let parsed = html::parse(&"<i></i>".repeat(4_000), nodes);
+    assert!(parsed.is_cut && parsed.document.tree.len() < 2_500);
+    // Each attribute is compared with all before it.
+    let attributes: String = (0..200_000).map(|at| format!(" a{at}=1")).collect();
+    let time = Bounds { time: Duration::from_millis(50), ..Bounds::default() };
+    assert!(html::parse(&format!("<div{attributes}>x</div>"), time).is_cut);
+}
+
+#[test]
+fn parsing_ends_when_its_time_is_over() {
+    let html = PARAGRAPH.repeat(10);
+    let parsed = html::parse(&html, Bounds { time: Duration::ZERO, ..Bounds::default() });
+    assert!(parsed.is_cut);
+    // The first step is done in any case.
+    assert!(parsed.document.text().starts_with("This paragraph"));
+    assert!(!html::parse(&html, Bounds::default()).is_cut);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    /// In steps the same comes out as at once, wherever the steps part a character or a tag.
+    #[test]
+    fn steps_change_nothing(before in 500_usize..520, html in "(<[a-z/]{1,4}>|é|&amp;|\r\n|[a-z ]{1,4}|😀|<!--x-->){0,60}") {
+        let html = format!("{}{html}", "x".repeat(before));
+        let steps = html::parse(&html, Bounds::default()).document;
+        let at_once = dom_query::Document::from(html.as_str());
+        proptest::prop_assert_eq!(steps.html(), at_once.html());
+    }
+
+    /// Any text is a page.
+    #[test]
+    fn nothing_panics(html in "(<[a-z/!]{1,6}|>|<table>|<tr>|<td>|<p>|</p>|<br>|<a href=x>|é|&#[0-9]{1,9};|[a-z, ]{1,9}){0,80}") {
+        article(&html, URL, Mode::Markdown);
+        whole(&html, Mode::Text);
+    }
+}
