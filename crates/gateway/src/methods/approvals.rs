@@ -1,13 +1,18 @@
-//! `exec.approval.request`, `exec.approval.resolve` (spec `gateway-protocol.md` §6.10).
+//! `exec.approval.request`, `exec.approval.resolve`, `exec.approvals.get`, `exec.approvals.set` (spec `gateway-protocol.md` §6.10).
 
 use std::time::Duration;
 
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::approvals::{
-    ExecApprovalDecision, ExecApprovalRequestParams, ExecApprovalResolveParams,
+    ExecApprovalDecision, ExecApprovalRequestParams, ExecApprovalResolveParams, ExecApprovalsFile,
+    ExecApprovalsGetParams, ExecApprovalsSetParams,
 };
 use openclaw_protocol::params::system::Done;
 use openclaw_tools::approvals::{ApprovalRequest, DEFAULT_WAIT, Decision};
+use openclaw_tools::exec_approvals::file::ApprovalsFile;
+use openclaw_tools::exec_approvals::store::{ApprovalsError, ApprovalsStore, Loaded};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use crate::request::{Failure, RequestContext};
 
@@ -47,4 +52,43 @@ pub(super) async fn resolve(ctx: RequestContext, params: ExecApprovalResolvePara
     let resolved = ctx.gateway.approvals.resolve(&params.id.0, decision, Some(by));
     resolved.map_err(|error| ErrorShape::invalid(error.to_string()))?;
     Ok(Done { ok: true })
+}
+
+/// The approvals file.
+pub(super) async fn get(ctx: RequestContext, _params: ExecApprovalsGetParams) -> Result<ExecApprovalsFile, Failure> {
+    let store = store(&ctx);
+    let loaded = spawn_blocking(move || store.load()).await?;
+    shown(&loaded.map_err(refused)?)
+}
+
+/// Replaces it.
+pub(super) async fn set(ctx: RequestContext, params: ExecApprovalsSetParams) -> Result<ExecApprovalsFile, Failure> {
+    let file: ApprovalsFile = serde_json::from_value(Value::Object(params.file))
+        .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
+    let (store, seen) = (store(&ctx), params.base_hash.map(|hash| hash.0));
+    let replaced = spawn_blocking(move || store.replace(file, seen.as_deref())).await?;
+    shown(&replaced.map_err(refused)?)
+}
+
+fn store(ctx: &RequestContext) -> ApprovalsStore {
+    let config = ctx.gateway.config();
+    ApprovalsStore::new(ctx.gateway.paths().state_dir(), &config.environment().home())
+}
+
+fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {
+    Ok(ExecApprovalsFile {
+        path: loaded.path.display().to_string(),
+        exists: loaded.exists,
+        hash: loaded.hash.clone(),
+        file: serde_json::to_value(loaded.file.redacted())?,
+    })
+}
+
+fn refused(error: ApprovalsError) -> Failure {
+    match error {
+        ApprovalsError::HashRequired | ApprovalsError::Changed | ApprovalsError::Invalid { .. } => {
+            ErrorShape::invalid(error.to_string()).into()
+        }
+        ApprovalsError::Io { .. } => ErrorShape::unavailable(error.to_string()).into(),
+    }
 }
