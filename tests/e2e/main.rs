@@ -11,6 +11,7 @@ mod abort;
 mod abort_anywhere;
 mod advice;
 mod agents;
+mod approvals;
 mod background_commands;
 mod bad_answers;
 mod bad_commands;
