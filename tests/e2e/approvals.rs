@@ -67,16 +67,14 @@ async fn a_client_decides_and_the_agent_hears_of_it() {
     let heard = client.event("heartbeat", |event| event["preview"].is_string()).await.unwrap();
     let heard = heard["preview"].as_str().unwrap();
     assert!(
-        heard.starts_with("heard: Exec finished (gateway id=") && heard.ends_with("code 0)\nit-ran"),
+        heard.starts_with("heard: Exec finished (gateway id=") && heard.ends_with("code 0) it-ran"),
         "{heard}"
     );
     let list = &approvals_file(&gateway)["agents"]["main"]["allowlist"];
     assert!(list[0]["pattern"].as_str().unwrap().ends_with("/printf"), "{list}");
 
     // It is on the list now.
-    model.push(Reply::tool("c1", "exec", &json!({"command": "/usr/bin/printf again"})));
-    model.push(Reply::text("done"));
-    assert_eq!(turn(&mut client, "main", "once more", "run-2").await, "done");
+    assert_eq!(turn(&mut client, "main", "run: /usr/bin/printf again", "run-2").await, "asked");
     let told = model.requests().pop().unwrap();
     let result = told.messages().iter().rev().find(|message| message["role"] == "tool").unwrap().clone();
     assert_eq!(result["content"], "again", "{result}");

@@ -21,6 +21,7 @@ const VOLATILE_NUMBERS: &[&str] = &[
     "ageMs",
     "issuedAtMs",
     "createdAtMs",
+    "expiresAtMs",
     "approvedAtMs",
     "lastUsedAtMs",
     "rotatedAtMs",
