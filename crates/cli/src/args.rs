@@ -2,6 +2,7 @@
 //! the commands.
 
 mod agents;
+mod approvals;
 mod channels;
 mod hooks;
 mod message;
@@ -14,6 +15,9 @@ mod value;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use approvals::{
+    AllowlistArgs, AllowlistCommand, ApprovalsArgs, ApprovalsAtArgs, ApprovalsCommand,
+};
 pub(crate) use channels::{
     AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs,
     PairingCommand, ResolveArgs, TraceArgs,
@@ -50,6 +54,9 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Agents and their workspaces
     Agents(AgentsArgs),
+    /// Which commands may run on a host unasked
+    #[command(visible_alias = "exec-approvals")]
+    Approvals(Box<ApprovalsArgs>),
     /// Accounts of chat platforms
     Channels(Box<ChannelsArgs>),
     /// Read and change openclaw.json

@@ -2,6 +2,7 @@
 
 mod agent;
 mod agents;
+mod approvals;
 mod audit;
 mod channels;
 mod config;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
             agent::run(&args, context)
         }
         Command::Agents(args) => agents::run(&args, context),
+        Command::Approvals(args) => approvals::run(&args, context),
         Command::Channels(args) => channels::run(&args, context),
         Command::Config(args) => config::run(args, context),
         Command::Dashboard(args) => dashboard::run(&args, context),
