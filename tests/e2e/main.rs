@@ -98,6 +98,7 @@ mod telegram_blocks;
 mod telegram_groups;
 mod tool_secrets;
 mod tools;
+mod tools_explain;
 mod torture;
 mod tui_pause;
 mod usage_commands;

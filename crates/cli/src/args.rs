@@ -10,6 +10,7 @@ mod models;
 mod models_auth;
 mod skills;
 mod system;
+mod tools;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
@@ -30,6 +31,7 @@ pub(crate) use models::{
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
+pub(crate) use tools::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
 pub(crate) use value::{given, given_text, positive};
 
 /// The words after the profile flags.
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Tell the agent something, heartbeats, and who is here
     System(SystemArgs),
+    /// Which tools a run has, and why
+    Tools(ToolsArgs),
     /// What became of a message of a chat platform
     Trace(TraceArgs),
 }

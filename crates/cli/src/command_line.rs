@@ -112,6 +112,7 @@ fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
         "models",
         "pairing",
         "system",
+        "tools",
     ];
     if at == 1 && !words.first().is_some_and(|word| groups.contains(&word.as_str())) {
         return words;

@@ -30,6 +30,7 @@ mod skills;
 mod status;
 mod status_text;
 mod system;
+mod tools;
 mod trace;
 mod usage;
 
@@ -66,6 +67,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Skills(args) => skills::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::System(args) => system::run(&args, context),
+        Command::Tools(args) => tools::run(&args, context),
         Command::Trace(args) => trace::run(&args, context),
     }
 }
