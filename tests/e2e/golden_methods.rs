@@ -74,12 +74,39 @@ async fn scopes_open_what_the_recordings_say() {
             differs(56, "state", Change::Edit(any_sessions)),
             // Their scope was checked above; answering them comes with their issues.
             skip(68..=69, "node.invoke"),
-            skip(107..=108, "exec.approval.resolve"),
             differs(9, "state", Change::Edit(no_sessions)),
             differs(59, "state", Change::Edit(no_sessions)),
         ])
     })
     .await;
+}
+
+#[tokio::test]
+async fn people_are_asked_about_commands() {
+    let gateway = with_fake_model().start().await.unwrap();
+    let file = json!({"version": 1, "socket": {"path": "/home/user/.openclaw/exec-approvals.sock"}});
+    std::fs::write(gateway.state_dir().join("exec-approvals.json"), file.to_string()).unwrap();
+    play(&gateway, "gw-exec-approvals", |replay| {
+        replay.deviations([
+            skip(42..=43, "the hash is that of another text"),
+            skip(44..=45, "exec.approvals.node.get"),
+        ])
+    })
+    .await;
+    let mut client = gateway.client().await.unwrap();
+    let seen = client.request("exec.approvals.get", json!({})).await.unwrap();
+    let file = json!({"version": 1, "agents": {"main": {"allowlist": [{"pattern": "/usr/bin/git"}]}}});
+    let params = json!({"baseHash": seen["hash"], "file": file});
+    let set = client.request("exec.approvals.set", params).await.unwrap();
+    let entry = &set["file"]["agents"]["main"]["allowlist"][0];
+    assert!(entry["id"].as_str().is_some_and(|id| id.len() == 36), "{set}");
+    assert_eq!(set["file"]["socket"]["path"], "/home/user/.openclaw/exec-approvals.sock");
+    assert_eq!(client.request("exec.approvals.get", json!({})).await.unwrap(), set);
+    let torn = json!({"baseHash": set["hash"], "file": {"version": "one"}});
+    let refused = client.call("exec.approvals.set", torn).await.unwrap();
+    assert!(
+        refused.error["message"].as_str().unwrap().starts_with("invalid exec.approvals.set params: file: ")
+    );
 }
 
 #[tokio::test]

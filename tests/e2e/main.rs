@@ -11,6 +11,7 @@ mod abort;
 mod abort_anywhere;
 mod advice;
 mod agents;
+mod approvals;
 mod approvals_command;
 mod background_commands;
 mod bad_answers;

@@ -182,11 +182,6 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
         &["agents.defaults.sandbox", "agents.list.*.sandbox", "tools.sandbox", "agents.list.*.tools.sandbox"],
         "nothing runs in a sandbox: where one is asked for, the run does not begin",
     ),
-    (
-        &["tools.elevated", "agents.list.*.tools.elevated", "agents.defaults.elevatedDefault"],
-        "elevated commands are refused to everyone",
-    ),
-    (&["approvals", "tools.exec", "agents.list.*.tools.exec"], "a command that needs an approval is refused"),
     (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
     (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
     (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),

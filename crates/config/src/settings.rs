@@ -4,6 +4,7 @@
 //! used stand in the accessor beside the field. Secrets are [`Secret`]s: they never show in `Debug`.
 
 mod agents;
+mod approvals;
 mod auth;
 mod bindings;
 mod channels;
@@ -31,6 +32,7 @@ pub use agents::{
     ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
     PrunedTools, ResolvedAgent, Sandbox, SandboxMode, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
 };
+pub use approvals::{Approvals, ForwardMode, ForwardTarget, ForwardedApprovals};
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch};
 pub use channels::{BeatVisibility, Channels};
@@ -76,6 +78,8 @@ pub type Secret = secrecy::SecretString;
 pub struct Config {
     /// Agents and what they share.
     pub agents: Agents,
+    /// Where people are asked in chats.
+    pub approvals: Approvals,
     /// Credential profiles and their order.
     pub auth: Auth,
     /// Which agent answers where.

@@ -1,4 +1,4 @@
-//! Tells clients that may decide on commands what waits, and what was decided.
+//! Tells clients that may decide on commands, and people in chats, what waits, and what was decided.
 
 use std::sync::{Arc, Weak};
 
@@ -10,43 +10,45 @@ use openclaw_protocol::params::approvals::{
 use openclaw_tools::approvals::{ApprovalEvent, ApprovalRequest};
 use serde::Serialize;
 
+use crate::approval_forward::Forwarder;
 use crate::events::Event;
 use crate::state::GatewayState;
 
 /// From now on clients are told.
 pub(crate) fn listen(state: &Arc<GatewayState>) {
     let gateway: Weak<GatewayState> = Arc::downgrade(state);
+    let forwarder = Arc::<Forwarder>::default();
     state.approvals.listen(Box::new(move |event| {
         if let Some(state) = gateway.upgrade() {
-            tell(&state, event);
+            tell(&state, &forwarder, event);
         }
     }));
 }
 
-fn tell(state: &GatewayState, event: ApprovalEvent<'_>) {
+fn tell(state: &Arc<GatewayState>, forwarder: &Arc<Forwarder>, event: ApprovalEvent<'_>) {
     match event {
-        ApprovalEvent::Requested(question) => publish(
-            state,
-            "exec.approval.requested",
-            &ExecApprovalRequested {
+        ApprovalEvent::Requested(question) => {
+            let payload = ExecApprovalRequested {
                 id: question.id.clone(),
                 request: subject(&question.request),
                 created_at_ms: question.created_at,
                 expires_at_ms: question.expires_at,
-            },
-        ),
-        ApprovalEvent::Resolved { question, decision, by } => publish(
-            state,
-            "exec.approval.resolved",
-            &ExecApprovalResolved {
+            };
+            publish(state, "exec.approval.requested", &payload);
+            forwarder.asked(state, question);
+        }
+        ApprovalEvent::Resolved { question, decision, by } => {
+            let payload = ExecApprovalResolved {
                 id: question.id.clone(),
                 decision: decision.as_str().to_owned(),
                 resolved_by: by.map(str::to_owned),
                 ts: now_ms(),
-            },
-        ),
+            };
+            publish(state, "exec.approval.resolved", &payload);
+            forwarder.settled(state, question, Some((decision, by)));
+        }
         // Clients know until when it waits.
-        ApprovalEvent::Expired(_) => {}
+        ApprovalEvent::Expired(question) => forwarder.settled(state, question, None),
     }
 }
 

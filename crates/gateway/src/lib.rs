@@ -8,6 +8,7 @@
 
 mod ack_pause;
 mod approval_events;
+mod approval_forward;
 mod attachments;
 mod channels;
 mod clock;

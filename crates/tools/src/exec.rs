@@ -19,6 +19,7 @@ mod slug;
 mod start;
 mod terminal;
 
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ use crate::args::Args;
 use crate::row::{Setup, ToolRow};
 use approvals::resolve::{Asked, Decision, ToolValues};
 use asking::Waiting;
-use gate::Case;
+use gate::{Case, Judged};
 use plan::Plan;
 use session::{End, Ending, Order, Session};
 use sessions::{NotStarted, Owner};
@@ -117,60 +118,86 @@ impl Exec {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
         };
-        let order = |in_terminal| Order {
-            shell: environment::shell(settings),
-            command: plan.command.clone(),
-            environment: environment::compose(settings, &plan.env, login_path.as_deref()),
-            timeout: plan.timeout,
-            max_output_chars: settings.max_output_chars,
-            cwd: cwd.clone(),
-            is_fed: plan.is_fed,
-            in_terminal,
-            lock: settings.lock.clone(),
-        };
-        let owner = |told| Owner { scope: settings.scope.clone(), told, kept: settings.kept };
+        let order = self.order(&plan, cwd, login_path.as_deref());
         if let Some(values) = plan.rules {
-            let case = Arc::new(case(settings, &plan, values, &order(false)));
+            let case = Arc::new(case(settings, &plan, values, &order));
             let judged = case.judge(Asked::NotYet).await?;
             match &judged.decision {
                 Decision::Run | Decision::RunAndRemember => {}
                 Decision::Deny(why) => return Err(ToolError::Failed(why.clone())),
-                Decision::Ask => {
-                    let asked = settings.people.ask(None, case.question(&judged), DEFAULT_WAIT);
-                    let (question, deciding) = asked.map_err(|error| ToolError::Failed(error.to_string()))?;
-                    let pending = pending(&question, &case, &plan);
-                    let waiting = Waiting {
-                        case,
-                        question,
-                        order: order(plan.in_terminal),
-                        call_id: context.call_id.clone(),
-                        owner: owner(None),
-                        told: settings.owner.clone(),
-                        notice: settings.running_notice,
-                        sessions: Arc::downgrade(&settings.sessions),
-                    };
-                    settings.sessions.spawn(waiting.settle(deciding));
-                    return Ok(pending);
-                }
+                Decision::Ask => return self.ask(case, &judged, order, &plan, &context.call_id),
             }
         }
-        let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
-        let start =
-            |in_terminal| settings.sessions.start(&context.call_id, owner(told.clone()), order(in_terminal));
-        let started = match start(plan.in_terminal) {
-            Err(NotStarted::Io(error)) if plan.in_terminal => {
-                plan.warnings
-                    .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
-                start(false)
-            }
-            started => started,
-        };
-        let session = started.map_err(|error| not_started(&error))?;
+        let session = self.start(&mut plan, &order, &context.call_id)?;
         match wait(&session, plan.background, &context).await {
             Waited::Ended(end) => conclude(&session, end, &plan),
             Waited::InBackground => Ok(still_running(&session, &plan)),
             Waited::Aborted => Err(ToolError::Aborted),
         }
+    }
+
+    fn order(&self, plan: &Plan, cwd: PathBuf, login_path: Option<&str>) -> Order {
+        let settings = &self.setup.exec;
+        Order {
+            shell: environment::shell(settings),
+            command: plan.command.clone(),
+            environment: environment::compose(settings, &plan.env, login_path),
+            timeout: plan.timeout,
+            max_output_chars: settings.max_output_chars,
+            cwd,
+            is_fed: plan.is_fed,
+            in_terminal: plan.in_terminal,
+            lock: settings.lock.clone(),
+        }
+    }
+
+    /// Starts the command; without a terminal where none can be had.
+    fn start(&self, plan: &mut Plan, order: &Order, call_id: &str) -> Result<Arc<Session>, ToolError> {
+        let settings = &self.setup.exec;
+        let owner =
+            || Owner { told: settings.owner.clone().filter(|_| settings.notify_on_exit), ..self.owner() };
+        let started = match settings.sessions.start(call_id, owner(), order.clone()) {
+            Err(NotStarted::Io(error)) if order.in_terminal => {
+                plan.warnings
+                    .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
+                settings.sessions.start(call_id, owner(), Order { in_terminal: false, ..order.clone() })
+            }
+            started => started,
+        };
+        started.map_err(|error| not_started(&error))
+    }
+
+    /// Whose its commands are; nobody is told of them.
+    fn owner(&self) -> Owner {
+        let settings = &self.setup.exec;
+        Owner { scope: settings.scope.clone(), told: None, kept: settings.kept }
+    }
+
+    /// Asks people; the command runs, or does not, when the call is over.
+    fn ask(
+        &self,
+        case: Arc<Case>,
+        judged: &Judged,
+        order: Order,
+        plan: &Plan,
+        call_id: &str,
+    ) -> Result<ToolOutput, ToolError> {
+        let settings = &self.setup.exec;
+        let asked = settings.people.ask(None, case.question(judged), DEFAULT_WAIT);
+        let (question, deciding) = asked.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let pending = pending(&question, &case, plan);
+        let waiting = Waiting {
+            case,
+            question,
+            order,
+            call_id: call_id.to_owned(),
+            owner: self.owner(),
+            told: settings.owner.clone(),
+            notice: settings.running_notice,
+            sessions: Arc::downgrade(&settings.sessions),
+        };
+        settings.sessions.spawn(waiting.settle(deciding));
+        Ok(pending)
     }
 
     async fn login_path(&self, cancel: &CancellationToken) -> Option<String> {

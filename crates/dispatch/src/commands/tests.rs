@@ -2,7 +2,7 @@ use openclaw_models::settings::ListedModel;
 
 use openclaw_config::settings::QueueMode;
 use openclaw_models::ThinkingLevel;
-use openclaw_sessions::entry::VerboseLevel;
+use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 
 use super::*;
 use crate::queue::QueueWish;
@@ -141,7 +141,10 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         ),
         ("do /fast /t high /v full /reason on /queue steer it", with(all, "do it")),
         ("/queue reset now", with(Hints::default(), "now")),
-        ("/elevated full do it", with(Hints::default(), "do it")),
+        (
+            "/elevated full do it",
+            with(Hints { elevated: Some(ElevatedLevel::Full), ..Hints::default() }, "do it"),
+        ),
         // A word that is no level stays, and so does talk about directives.
         ("/think about it", Intent::Prompt),
         ("what does /think do?", Intent::Prompt),

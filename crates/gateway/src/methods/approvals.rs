@@ -55,14 +55,20 @@ pub(super) async fn resolve(ctx: RequestContext, params: ExecApprovalResolvePara
 }
 
 /// The approvals file.
-pub(super) async fn get(ctx: RequestContext, _params: ExecApprovalsGetParams) -> Result<ExecApprovalsFile, Failure> {
+pub(super) async fn get(
+    ctx: RequestContext,
+    _params: ExecApprovalsGetParams,
+) -> Result<ExecApprovalsFile, Failure> {
     let store = store(&ctx);
     let loaded = spawn_blocking(move || store.load()).await?;
     shown(&loaded.map_err(refused)?)
 }
 
 /// Replaces it.
-pub(super) async fn set(ctx: RequestContext, params: ExecApprovalsSetParams) -> Result<ExecApprovalsFile, Failure> {
+pub(super) async fn set(
+    ctx: RequestContext,
+    params: ExecApprovalsSetParams,
+) -> Result<ExecApprovalsFile, Failure> {
     let file: ApprovalsFile = serde_json::from_value(Value::Object(params.file))
         .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
     let (store, seen) = (store(&ctx), params.base_hash.map(|hash| hash.0));

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// What to run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Order {
     pub(super) shell: String,
     pub(super) command: String,

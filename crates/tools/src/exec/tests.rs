@@ -124,7 +124,6 @@ fn guarded(dir: &Path, people: &Arc<Approvals>) -> impl FnOnce(&mut ExecSettings
         settings.approvals = Some(store);
         settings.people = people;
         settings.agent = "main".to_owned();
-        settings.running_notice = Duration::from_millis(20);
     }
 }
 
@@ -213,12 +212,25 @@ async fn what_a_person_allows_runs_and_its_owner_is_told() {
     let line = next(&mut told).await;
     let session = slug::of("c");
     assert_eq!(line, format!("Exec finished (gateway id={second}, session={session}, code 0)\none"));
+}
 
-    // One that takes long says so first.
-    let third = ask("until [ -e go ]; do sleep 0.01; done; exit 3").await;
-    people.resolve(&third, Decision::AllowOnce, None).unwrap();
+#[tokio::test]
+async fn what_takes_long_after_a_person_allowed_it_says_so_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let people = Arc::new(Approvals::default());
+    let mut told = None;
+    let bench = Bench::with(|settings| {
+        guarded(dir.path(), &people)(settings);
+        settings.running_notice = Duration::from_millis(20);
+        told = Some(heard(settings));
+    });
+    let mut told = told.unwrap();
+    bench.call(json!({"command": "until [ -e go ]; do sleep 0.01; done; exit 3"})).await.unwrap();
+    let id = people.waiting()[0].id.clone();
+    people.resolve(&id, Decision::AllowOnce, None).unwrap();
     let line = next(&mut told).await;
-    assert!(line.starts_with(&format!("Exec running (gateway id={third}, session={session}")), "{line}");
+    let session = slug::of("c");
+    assert!(line.starts_with(&format!("Exec running (gateway id={id}, session={session}, >0s)")), "{line}");
     std::fs::write(bench.home().join("go"), "").unwrap();
     assert!(next(&mut told).await.ends_with(", code 3)"));
 }

@@ -1,0 +1,58 @@
+//! `approvals`: where people are asked in chats about commands (spec `config.md`, `approvals.exec`).
+
+use serde::Deserialize;
+
+use super::TextOrNumber;
+
+/// `approvals`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Approvals {
+    /// Commands.
+    pub exec: ForwardedApprovals,
+}
+
+/// `approvals.exec`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ForwardedApprovals {
+    /// Default false.
+    pub enabled: bool,
+    /// Where.
+    pub mode: ForwardMode,
+    /// Only these agents; empty: all.
+    pub agent_filter: Vec<String>,
+    /// Only sessions whose key has one of these in it, or matches it as a regular expression; empty: all.
+    pub session_filter: Vec<String>,
+    /// Named conversations.
+    pub targets: Vec<ForwardTarget>,
+}
+
+/// Where people are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForwardMode {
+    /// Where the session was talked in last.
+    #[default]
+    Session,
+    /// In the named conversations.
+    Targets,
+    /// In both.
+    Both,
+}
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForwardTarget {
+    /// Its channel.
+    pub channel: String,
+    /// Where there.
+    pub to: String,
+    /// By which account; the channel's default one.
+    #[serde(default)]
+    pub account_id: Option<String>,
+    /// In which thread.
+    #[serde(default)]
+    pub thread_id: Option<TextOrNumber>,
+}

@@ -1,0 +1,258 @@
+//! Asks people in chats about commands that wait (`approvals.exec`), and tells them there what was decided.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use openclaw_channels::{Address, Button, Part};
+use openclaw_config::Config;
+use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
+use openclaw_dispatch::outbox::Delivery;
+use openclaw_protocol::SessionKey;
+use openclaw_sessions::entry::ThreadId;
+use openclaw_sessions::entry::delivery::of_entry;
+use openclaw_sessions::key::normalize_account_id;
+use openclaw_tools::approvals::{Decision, Question};
+use parking_lot::Mutex;
+use regex::Regex;
+
+use crate::state::GatewayState;
+
+/// Who was asked, by question.
+#[derive(Default)]
+pub(crate) struct Forwarder {
+    asked: Mutex<HashMap<String, Vec<Address>>>,
+}
+
+impl Forwarder {
+    /// Asks.
+    pub(crate) fn asked(self: &Arc<Self>, state: &Arc<GatewayState>, question: &Question) {
+        let config = state.config();
+        if !is_wanted(&config.approvals.exec, question) {
+            return;
+        }
+        let (this, state, question) = (Arc::clone(self), Arc::clone(state), question.clone());
+        let tasks = state.tasks.clone();
+        // It is asked only once it is known where.
+        this.asked.lock().insert(question.id.clone(), Vec::new());
+        tasks.spawn(async move {
+            let places = places(&state, &config, &question).await;
+            match this.asked.lock().get_mut(&question.id) {
+                Some(known) => known.clone_from(&places),
+                // It was decided meanwhile.
+                None => return,
+            }
+            let message = Message {
+                id: format!("approval:{}:asked", question.id),
+                text: asking(&question),
+                buttons: buttons(&question.id),
+                expires_at: Some(question.expires_at),
+            };
+            send(&state, &places, message).await;
+        });
+    }
+
+    /// Tells the same people what was decided; `None`: nobody did.
+    pub(crate) fn settled(
+        &self,
+        state: &Arc<GatewayState>,
+        question: &Question,
+        decision: Option<(Decision, Option<&str>)>,
+    ) {
+        let Some(places) = self.asked.lock().remove(&question.id) else { return };
+        let text = match decision {
+            Some((decision, by)) => {
+                let mark = if decision == Decision::Deny { "❌" } else { "✅" };
+                let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                format!("{mark} Exec approval: {}{by}.\nID: {}", decision.as_str(), question.id)
+            }
+            None => format!("⏱️ Exec approval: nobody decided in time.\nID: {}", question.id),
+        };
+        let id = format!("approval:{}:settled", question.id);
+        let message = Message { id, text, buttons: Vec::new(), expires_at: None };
+        let state = Arc::clone(state);
+        let tasks = state.tasks.clone();
+        tasks.spawn(async move { send(&state, &places, message).await });
+    }
+}
+
+/// Whether people are asked in chats about this.
+fn is_wanted(settings: &ForwardedApprovals, question: &Question) -> bool {
+    let request = &question.request;
+    let agent = request.agent_id.as_deref().unwrap_or_default();
+    let key = request.session_key.as_deref().unwrap_or_default();
+    let matches = |pattern: &String| {
+        !pattern.is_empty()
+            && (key.contains(pattern.as_str())
+                || Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(key)))
+    };
+    settings.enabled
+        && (settings.agent_filter.is_empty() || settings.agent_filter.iter().any(|own| own == agent))
+        && (settings.session_filter.is_empty() || settings.session_filter.iter().any(matches))
+}
+
+async fn places(state: &GatewayState, config: &Config, question: &Question) -> Vec<Address> {
+    let settings = &config.approvals.exec;
+    let mut places = Vec::new();
+    if matches!(settings.mode, ForwardMode::Session | ForwardMode::Both) {
+        places.extend(session_place(state, config, question).await);
+    }
+    if matches!(settings.mode, ForwardMode::Targets | ForwardMode::Both) {
+        for target in &settings.targets {
+            match target_place(state, config, target) {
+                Some(place) if !places.contains(&place) => places.push(place),
+                Some(_) => {}
+                None => tracing::warn!(
+                    channel = target.channel,
+                    to = target.to,
+                    "approvals.exec.targets names a conversation that can't be reached"
+                ),
+            }
+        }
+    }
+    places
+}
+
+/// Where the session was talked in last.
+async fn session_place(state: &GatewayState, config: &Config, question: &Question) -> Option<Address> {
+    let key = SessionKey::parse(question.request.session_key.as_deref()?).ok()?;
+    let entry = state.sessions.get(&key).await.ok()??.entry;
+    let last = of_entry(&entry)?;
+    let thread = last.thread_id.as_ref().map(|thread| match thread {
+        ThreadId::Number(number) => number.to_string(),
+        ThreadId::Text(text) => text.to_string(),
+    });
+    place(state, config, &last.channel?, &last.to?, last.account_id.as_deref(), thread)
+}
+
+fn target_place(state: &GatewayState, config: &Config, target: &ForwardTarget) -> Option<Address> {
+    let thread = target.thread_id.as_ref().map(|thread| match thread {
+        TextOrNumber::Text(text) => text.clone(),
+        TextOrNumber::Number(number) => number.to_string(),
+    });
+    place(state, config, &target.channel, &target.to, target.account_id.as_deref(), thread)
+}
+
+fn place(
+    state: &GatewayState,
+    config: &Config,
+    channel: &str,
+    to: &str,
+    account: Option<&str>,
+    thread: Option<String>,
+) -> Option<Address> {
+    let platform = state.platforms.channel(channel)?;
+    let target = platform.target(to).ok()?;
+    let account = account.map(normalize_account_id);
+    let account = account.or_else(|| state.platforms.default_account(config, channel))?;
+    Some(Address {
+        channel: channel.to_owned(),
+        account,
+        target: target.id,
+        thread: thread.or(target.thread),
+    })
+}
+
+fn asking(question: &Question) -> String {
+    let request = &question.request;
+    let mut lines =
+        vec!["🔒 A command waits for your approval.".to_owned(), format!("Command: {}", request.command)];
+    let parts = [
+        ("In", &request.cwd),
+        ("On", &request.host),
+        ("Agent", &request.agent_id),
+        ("Program", &request.resolved_path),
+    ];
+    lines.extend(parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value.as_ref()?))));
+    let seconds = (question.expires_at - question.created_at) / 1000;
+    lines.push(format!("It waits for {seconds} s."));
+    lines.push(format!("ID: {}", question.id));
+    lines.push(format!("Reply with: /approve {} allow-once|allow-always|deny", question.id));
+    lines.join("\n")
+}
+
+fn buttons(id: &str) -> Vec<Vec<Button>> {
+    let button = |text: &str, decision: Decision| Button {
+        text: text.to_owned(),
+        data: format!("/approve {id} {}", decision.as_str()),
+    };
+    vec![vec![
+        button("Allow once", Decision::AllowOnce),
+        button("Always", Decision::AllowAlways),
+        button("Deny", Decision::Deny),
+    ]]
+}
+
+/// What is said in chats.
+struct Message {
+    id: String,
+    text: String,
+    buttons: Vec<Vec<Button>>,
+    /// Unix milliseconds after which it is not worth saying.
+    expires_at: Option<i64>,
+}
+
+async fn send(state: &GatewayState, places: &[Address], message: Message) {
+    let Message { id, text, buttons, expires_at } = message;
+    for (at, address) in places.iter().enumerate() {
+        let channel = state.platforms.channel(&address.channel);
+        let can_press = channel.is_some_and(|channel| channel.capabilities().buttons);
+        let buttons = if can_press { buttons.clone() } else { Vec::new() };
+        let delivery = Delivery {
+            id: format!("{id}:{}", at + 1),
+            address: address.clone(),
+            session_key: None,
+            part: Part { buttons, ..Part::text(&text) },
+            expires_at,
+            asked: None,
+        };
+        if let Err(error) = state.dispatch.outbox().accept(delivery).await {
+            tracing::warn!(%error, channel = address.channel, "people are not told there about a command");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_tools::approvals::ApprovalRequest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn filters_say_what_is_asked_in_chats() {
+        let question = Question {
+            id: "q".to_owned(),
+            request: ApprovalRequest {
+                command: "ls".to_owned(),
+                agent_id: Some("main".to_owned()),
+                session_key: Some("agent:main:telegram:group:-1".to_owned()),
+                ..ApprovalRequest::default()
+            },
+            created_at: 0,
+            expires_at: 120_000,
+        };
+        let rows: [(Value, bool); 9] = [
+            (json!({}), false),
+            (json!({"enabled": true}), true),
+            (json!({"enabled": true, "agentFilter": ["main"]}), true),
+            (json!({"enabled": true, "agentFilter": ["work"]}), false),
+            (json!({"enabled": true, "sessionFilter": ["telegram:group"]}), true),
+            (json!({"enabled": true, "sessionFilter": ["^agent:.*:-1$"]}), true),
+            (json!({"enabled": true, "sessionFilter": ["discord", "("]}), false),
+            (json!({"enabled": true, "sessionFilter": [""]}), false),
+            (json!({"enabled": true, "agentFilter": ["main"], "sessionFilter": ["discord"]}), false),
+        ];
+        for (settings, expect) in rows {
+            let parsed: ForwardedApprovals = serde_json::from_value(settings.clone()).unwrap();
+            assert_eq!(is_wanted(&parsed, &question), expect, "{settings}");
+        }
+        let text = asking(&question);
+        assert!(text.contains("Command: ls\nAgent: main\nIt waits for 120 s.\nID: q\n"), "{text}");
+        assert!(
+            buttons("0f8fad5b-d9cb-469f-a165-70867728950e")
+                .concat()
+                .iter()
+                .all(|button| button.data.len() <= 64)
+        );
+    }
+}

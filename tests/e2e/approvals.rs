@@ -1,0 +1,212 @@
+//! Commands that wait for a person's word: over the protocol, in a chat, and on the allowlist.
+
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, private_message};
+use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
+use serde_json::{Value, json};
+
+use crate::conversation::turn;
+use crate::gateway;
+use crate::telegram::{bot, last_said, open};
+
+/// Runs the command it is told, then repeats what it is told of it.
+async fn runner() -> ModelServer {
+    ModelServer::answering(|request: &Captured| {
+        let said = last_said(request);
+        if let Some(at) = said.find("Exec ") {
+            return Reply::text(&format!("heard: {}", &said[at..].split("\n\n").next().unwrap_or_default()));
+        }
+        if request.ends_with_tool_result() {
+            return Reply::text("asked");
+        }
+        let command = said.split("run: ").nth(1).unwrap_or_default();
+        let command = command.split("\n[message_id").next().unwrap_or_default();
+        Reply::tool("c0", "exec", &json!({"command": command}))
+    })
+    .await
+}
+
+fn on_this_host(more: Value) -> Value {
+    let mut config = json!({
+        "tools": {"exec": {"host": "gateway"}},
+        "agents": {"defaults": {"heartbeat": {"every": "1h", "target": "last"}}},
+    });
+    crate::telegram::merge(&mut config, more);
+    config
+}
+
+fn approvals_file(gateway: &GatewayUnderTest) -> Value {
+    let text = std::fs::read_to_string(gateway.state_dir().join("exec-approvals.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_decides_and_the_agent_hears_of_it() {
+    let model = runner().await;
+    let gateway = gateway().fake_model(&model.v1()).config(on_this_host(json!({}))).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "run: /usr/bin/printf it-ran", "run-1").await, "asked");
+    let asked = client.event("exec.approval.requested", |_| true).await.unwrap();
+    let request = &asked["request"];
+    assert_eq!(
+        (&request["command"], &request["host"], &request["security"], &request["ask"], &request["agentId"]),
+        (
+            &json!("/usr/bin/printf it-ran"),
+            &json!("gateway"),
+            &json!("allowlist"),
+            &json!("on-miss"),
+            &json!("main")
+        ),
+        "{asked}"
+    );
+    assert_eq!(request["sessionKey"], "agent:main:main");
+    let decide = json!({"id": asked["id"], "decision": "allow-always"});
+    client.request("exec.approval.resolve", decide).await.unwrap();
+    let resolved = client.event("exec.approval.resolved", |_| true).await.unwrap();
+    assert_eq!((&resolved["id"], &resolved["decision"]), (&asked["id"], &json!("allow-always")));
+    let heard = client.event("heartbeat", |event| event["preview"].is_string()).await.unwrap();
+    let heard = heard["preview"].as_str().unwrap();
+    assert!(
+        heard.starts_with("heard: Exec finished (gateway id=") && heard.ends_with("code 0)\nit-ran"),
+        "{heard}"
+    );
+    let list = &approvals_file(&gateway)["agents"]["main"]["allowlist"];
+    assert!(list[0]["pattern"].as_str().unwrap().ends_with("/printf"), "{list}");
+
+    // It is on the list now.
+    model.push(Reply::tool("c1", "exec", &json!({"command": "/usr/bin/printf again"})));
+    model.push(Reply::text("done"));
+    assert_eq!(turn(&mut client, "main", "once more", "run-2").await, "done");
+    let told = model.requests().pop().unwrap();
+    let result = told.messages().iter().rev().find(|message| message["role"] == "tool").unwrap().clone();
+    assert_eq!(result["content"], "again", "{result}");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_in_the_chat_and_decides_there() {
+    let server = TelegramServer::start().await;
+    let model = runner().await;
+    let config = on_this_host(json!({"approvals": {"exec": {"enabled": true}}}));
+    let gateway = bot(&server, &model, open(), config).await;
+    let said = |text: &'static str| {
+        let server = &server;
+        async move {
+            server
+                .has_made(text, |made| {
+                    made.iter().any(|message| message["text"].as_str().unwrap_or_default().contains(text))
+                })
+                .await;
+            let made = server.made();
+            let of = |message: &&Value| message["text"].as_str().unwrap_or_default().contains(text);
+            made.iter().rev().find(of).unwrap().clone()
+        }
+    };
+    server.push(private_message(5, "run: touch made-by-hand"));
+    let asked = said("A command waits for your approval.").await;
+    let data: Vec<Value> = asked["reply_markup"]["inline_keyboard"][0]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|button| button["callback_data"].clone())
+        .collect();
+    let allow = data[0].as_str().unwrap().to_owned();
+    assert!(allow.starts_with("/approve ") && allow.ends_with(" allow-once"), "{data:?}");
+    assert!(!gateway.state_dir().join("workspace/made-by-hand").exists());
+    server.push(openclaw_testkit::telegram::button(5, 501, &allow));
+    said("Exec approval: allow-once by ").await;
+    said("heard: Exec finished (gateway id=").await;
+    assert!(gateway.state_dir().join("workspace/made-by-hand").exists());
+
+    // By words, and no.
+    server.push(private_message(5, "run: touch never-made"));
+    server
+        .has_made("the second question", |made| {
+            made.iter()
+                .filter(|message| message["text"].as_str().unwrap_or_default().contains("touch never-made"))
+                .count()
+                > 0
+        })
+        .await;
+    let id = said("touch never-made").await["text"].as_str().unwrap().split("ID: ").nth(1).unwrap()[..36]
+        .to_owned();
+    server.push(private_message(5, &format!("/approve {id} deny")));
+    said("✅ Exec approval deny submitted for").await;
+    said("user-denied): touch never-made").await;
+    assert!(!gateway.state_dir().join("workspace/never-made").exists());
+    server.push(private_message(5, &format!("/approve {id} deny")));
+    said("❌ Failed to submit approval: unknown approval id").await;
+}
+
+#[tokio::test]
+async fn a_client_that_may_not_decide_does_not_decide_by_a_chat_command() {
+    let model = runner().await;
+    let gateway = gateway().fake_model(&model.v1()).config(on_this_host(json!({}))).start().await.unwrap();
+    let mut owner = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut owner, "main", "run: touch made", "run-1").await, "asked");
+    let asked = owner.event("exec.approval.requested", |_| true).await.unwrap();
+    let login = Login::token(TOKEN).with("scopes", json!(["operator.write", "operator.read"]));
+    let (mut writer, _) = WsClient::connect(gateway.port(), login).await.unwrap();
+    let command = format!("/approve {} allow-once", asked["id"].as_str().unwrap());
+    let said = turn(&mut writer, "main", &command, "run-2").await;
+    assert_eq!(said, "❌ /approve requires operator.approvals for gateway clients.");
+    assert_eq!(
+        turn(&mut owner, "main", &command, "run-3").await,
+        format!("✅ Exec approval allow-once submitted for {}.", asked["id"].as_str().unwrap())
+    );
+}
+
+#[tokio::test]
+async fn listed_senders_run_commands_on_this_host_and_others_do_not() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request: &Captured| {
+        if request.ends_with_tool_result() {
+            let told = request.messages().iter().rev().find(|message| message["role"] == "tool").unwrap();
+            return Reply::text(told["content"].as_str().unwrap_or_default());
+        }
+        Reply::tool("c0", "exec", &json!({"command": "echo on-the-host", "elevated": true}))
+    })
+    .await;
+    let config = json!({"tools": {"elevated": {"allowFrom": {"telegram": [5]}}}});
+    let _gateway = bot(&server, &model, open(), config).await;
+    let answer = async |from: i64, text: &str, count: usize| {
+        server.push(private_message(from, text));
+        server.has_made("an answer", |made| made.len() >= count).await;
+        server.made()[count - 1]["text"].as_str().unwrap().to_owned()
+    };
+    let refused = answer(6, "go", 1).await;
+    assert!(refused.contains("elevated is not available right now"), "{refused}");
+    assert!(refused.contains("tools.elevated.allowFrom.telegram"), "{refused}");
+    let command = answer(6, "/elevated full", 2).await;
+    assert!(command.contains("elevated is not available right now"), "{command}");
+    let asked = answer(5, "go", 3).await;
+    assert!(asked.starts_with("Approval required (id "), "{asked}");
+    let full = answer(5, "/elevated full", 4).await;
+    assert!(full.starts_with("⚙️ Elevated mode set to full (auto-approve)."), "{full}");
+    assert_eq!(answer(5, "go", 5).await, "on-the-host");
+}
+
+#[tokio::test]
+async fn exec_settings_of_a_session_hold_until_they_are_changed() {
+    let model = runner().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let said = turn(&mut client, "main", "/exec", "r1").await;
+    assert!(
+        said.starts_with(
+            "Current exec defaults: host=sandbox, security=deny, ask=on-miss, node=(unset).\nOptions: "
+        ),
+        "{said}"
+    );
+    let wrong = turn(&mut client, "main", "/exec host=moon", "r2").await;
+    assert!(wrong.starts_with("Unrecognized exec option: host \"moon\". Options: "), "{wrong}");
+    let set = turn(&mut client, "main", "/exec host=gateway security=deny", "r3").await;
+    assert_eq!(set, "⚙️ Exec defaults set (host=gateway, security=deny).");
+    assert_eq!(turn(&mut client, "main", "run: touch never", "r4").await, "asked");
+    let told = model.requests().pop().unwrap();
+    let result = told.messages().iter().rev().find(|message| message["role"] == "tool").unwrap().clone();
+    assert!(
+        result["content"].as_str().unwrap().contains("exec denied: host=gateway security=deny"),
+        "{result}"
+    );
+    assert!(!gateway.state_dir().join("workspace/never").exists());
+}
