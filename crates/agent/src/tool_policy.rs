@@ -1,16 +1,20 @@
 //! Which tools a run is offered (spec `tools.md` §8): a pure function over names. Every step filters what the ones before
 //! it left; a later step never brings a tool back.
 
+mod verdict;
+
 use std::collections::BTreeSet;
 
 use openclaw_config::settings::{ToolPolicy, ToolProfile};
 
 use crate::tool::{Catalogue, ToolFacts};
 
+pub use verdict::{Removal, Verdict};
+
 /// One step of the chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyStep {
-    /// The config path, for warnings.
+    /// The config path, for warnings and reasons.
     pub label: &'static str,
     /// The base set and the lists: names, globs with `*`, `group:…`, plugin ids. Nothing configured allows everything.
     pub policy: ToolPolicy,
@@ -39,12 +43,29 @@ pub struct Candidate<'a> {
     pub plugin: Option<&'a str>,
     /// Whether only the owner may use it.
     pub owner_only: bool,
+    /// Whether sub-agents may use it.
+    pub for_subagents: bool,
 }
 
 impl From<&ToolFacts> for Candidate<'_> {
     fn from(facts: &ToolFacts) -> Self {
-        Self { name: facts.name, plugin: None, owner_only: facts.owner_only }
+        let ToolFacts { name, owner_only, for_subagents, .. } = *facts;
+        Self { name, plugin: None, owner_only, for_subagents }
     }
+}
+
+/// Whose run it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// Who asked for it.
+    pub sender: Sender,
+    /// Whether a sub-agent makes it.
+    pub is_subagent: bool,
+}
+
+impl Caller {
+    /// The owner, in a session that is no sub-agent's.
+    pub const OWNER: Self = Self { sender: Sender::Owner, is_subagent: false };
 }
 
 /// Who the run is for.
@@ -59,39 +80,42 @@ pub enum Sender {
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// The tools left, in the order given.
-    pub names: Vec<String>,
+    /// What was decided of each tool, in the order given.
+    pub verdicts: Vec<Verdict>,
     /// What to tell the owner about the configuration.
     pub warnings: Vec<String>,
 }
 
-const PLUGINS: &str = "group:plugins";
-
-/// The last step of a sub-agent's chain: `tools.subagents.tools` and what no sub-agent has.
-pub fn subagent_step(configured: ToolPolicy, catalogue: &Catalogue) -> PolicyStep {
-    let mut policy = configured;
-    let never = catalogue.facts().filter(|facts| !facts.for_subagents);
-    policy.deny.get_or_insert_default().extend(never.map(|facts| facts.name.to_owned()));
-    PolicyStep { label: "tools.subagents.tools", policy }
+impl Selection {
+    /// The tools left.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.verdicts.iter().filter(|verdict| verdict.removed.is_none()).map(|verdict| verdict.name.as_str())
+    }
 }
+
+const PLUGINS: &str = "group:plugins";
 
 /// Runs the chain. `steps` come in the order of spec §8.2: profile, provider profile, global, global by provider, agent,
 /// agent by provider, group, sandbox, sub-agent; the caller leaves out what is not configured.
 pub fn select(
     catalogue: &Catalogue,
     tools: &[Candidate<'_>],
-    sender: Sender,
+    caller: Caller,
     steps: &[PolicyStep],
 ) -> Selection {
-    let mut left: Vec<Candidate<'_>> =
-        tools.iter().filter(|tool| sender == Sender::Owner || !tool.owner_only).copied().collect();
     let names = Names { catalogue, tools };
     let mut warnings = Vec::new();
-    for step in steps {
-        let rules = Rules::of(step, names, &mut warnings);
-        left.retain(|tool| rules.admits(&catalogue.canonical_name(tool.name)));
-    }
-    Selection { names: left.into_iter().map(|tool| tool.name.to_owned()).collect(), warnings }
+    let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names, &mut warnings)).collect();
+    let removal = |tool: &Candidate<'_>| {
+        if tool.owner_only && caller.sender == Sender::Other {
+            return Some(Removal::OwnerOnly);
+        }
+        let name = catalogue.canonical_name(tool.name);
+        let by_step = rules.iter().find_map(|rules| rules.removal(&name));
+        by_step.or((caller.is_subagent && !tool.for_subagents).then_some(Removal::NotForSubagents))
+    };
+    let verdict = |tool: &Candidate<'_>| Verdict { name: tool.name.to_owned(), removed: removal(tool) };
+    Selection { verdicts: tools.iter().map(verdict).collect(), warnings }
 }
 
 /// The key of `tools.byProvider` that applies: the full reference before the provider (spec §8.2 step 4).
@@ -103,18 +127,25 @@ pub fn provider_key<'a>(keys: &[&'a str], provider: &str, model: &str) -> Option
 
 /// A step's lists with groups expanded.
 struct Rules {
-    profile: Option<Vec<String>>,
+    step: &'static str,
+    profile: Option<(ToolProfile, Vec<String>)>,
     allow: Option<Vec<String>>,
-    deny: Vec<String>,
+    deny: Vec<Denial>,
+}
+
+/// An entry of a deny list, and the patterns it stands for.
+struct Denial {
+    entry: String,
+    patterns: Vec<String>,
 }
 
 impl Rules {
     fn of(step: &PolicyStep, known: Names<'_>, warnings: &mut Vec<String>) -> Self {
         let policy = &step.policy;
         let extra = known.expand(policy.also_allow.as_deref().unwrap_or_default());
-        let profile = policy.profile.and_then(tools_of).map(|names| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            [known.expand(&names), extra.clone()].concat()
+        let profile = policy.profile.and_then(|profile| {
+            let names: Vec<String> = tools_of(profile)?.iter().map(|name| (*name).to_owned()).collect();
+            Some((profile, [known.expand(&names), extra.clone()].concat()))
         });
         let configured = policy.allow.as_deref().filter(|allow| !allow.is_empty());
         let allow =
@@ -123,15 +154,29 @@ impl Rules {
                 names.extend(extra);
                 names
             });
-        Self { profile, allow, deny: known.expand(policy.deny.as_deref().unwrap_or_default()) }
+        let denial = |entry: &String| Denial {
+            entry: entry.trim().to_owned(),
+            patterns: known.expand(std::slice::from_ref(entry)),
+        };
+        let deny = policy.deny.iter().flatten().map(denial).collect();
+        Self { step: step.label, profile, allow, deny }
     }
 
-    fn admits(&self, name: &str) -> bool {
-        if self.deny.iter().any(|pattern| matches(pattern, name)) {
-            return false;
+    /// Why the step removes a tool, if it does.
+    fn removal(&self, name: &str) -> Option<Removal> {
+        let step = self.step;
+        let denial =
+            self.deny.iter().find(|denial| denial.patterns.iter().any(|pattern| matches(pattern, name)));
+        if let Some(Denial { entry, .. }) = denial {
+            return Some(Removal::Denied { step, entry: entry.clone() });
         }
-        let within = |list: &Option<Vec<String>>| list.as_ref().is_none_or(|list| allowed(list, name));
-        within(&self.profile) && within(&self.allow)
+        match (&self.profile, &self.allow) {
+            (Some((profile, list)), _) if !allowed(list, name) => {
+                Some(Removal::NotInProfile { step, profile: *profile })
+            }
+            (_, Some(list)) if !allowed(list, name) => Some(Removal::NotAllowed { step }),
+            _ => None,
+        }
     }
 }
 
@@ -216,7 +261,7 @@ mod tests {
     }
 
     const PLUGIN_TOOL: Candidate<'_> =
-        Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false };
+        Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false, for_subagents: true };
 
     fn list(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -224,27 +269,31 @@ mod tests {
 
     fn lists(allow: Option<&[&str]>, deny: &[&str]) -> PolicyStep {
         let policy = ToolPolicy { allow: allow.map(list), deny: Some(list(deny)), ..ToolPolicy::default() };
-        PolicyStep { label: "tools.allow", policy }
+        PolicyStep { label: "tools", policy }
     }
 
-    fn selected(sender: Sender, steps: &[PolicyStep]) -> Selection {
+    fn selected(caller: Caller, steps: &[PolicyStep]) -> Selection {
         let catalogue = catalogue();
         let tools: Vec<Candidate<'_>> = catalogue.facts().map(Candidate::from).chain([PLUGIN_TOOL]).collect();
-        select(&catalogue, &tools, sender, steps)
+        select(&catalogue, &tools, caller, steps)
     }
 
     fn names(steps: &[PolicyStep]) -> String {
-        selected(Sender::Owner, steps).names.join(" ")
+        left(Caller::OWNER, steps)
     }
+
+    fn left(caller: Caller, steps: &[PolicyStep]) -> String {
+        selected(caller, steps).names().collect::<Vec<_>>().join(" ")
+    }
+
+    const STRANGER: Caller = Caller { sender: Sender::Other, is_subagent: false };
+    const SUBAGENT: Caller = Caller { sender: Sender::Owner, is_subagent: true };
 
     #[test]
     fn a_list_of_plugin_names_alone_takes_no_core_tool_away() {
-        let plugin_only = selected(Sender::Owner, &[lists(Some(&["my-plugin"]), &[])]);
-        assert_eq!(plugin_only.names, ["read", "exec", "gateway", "cron", "fly"]);
-        assert_eq!(
-            plugin_only.warnings,
-            ["tools: tools.allow allowlist contains unknown entries (my-plugin)."]
-        );
+        let plugin_only = selected(Caller::OWNER, &[lists(Some(&["my-plugin"]), &[])]);
+        assert_eq!(plugin_only.names().collect::<Vec<_>>(), ["read", "exec", "gateway", "cron", "fly"]);
+        assert_eq!(plugin_only.warnings, ["tools: tools allowlist contains unknown entries (my-plugin)."]);
         assert_eq!(names(&[lists(Some(&["exec", "my-plugin"]), &[])]), "exec fly");
         assert_eq!(names(&[lists(None, &["group:plugins"])]), "read exec gateway cron");
     }
@@ -254,13 +303,39 @@ mod tests {
         assert_eq!(names(&[lists(Some(&["group:fs"]), &[])]), "read");
         assert_eq!(names(&[lists(Some(&[" Open "]), &[])]), "read");
         assert_eq!(names(&[lists(None, &["open", "fly"])]), "exec gateway cron");
-        assert_eq!(names(&[subagent_step(ToolPolicy::default(), &catalogue())]), "read exec gateway fly");
     }
 
     #[test]
-    fn owner_tools_are_for_the_owner() {
-        assert_eq!(selected(Sender::Other, &[]).names, ["read", "exec", "cron", "fly"]);
+    fn some_tools_are_not_for_everyone() {
+        assert_eq!(left(STRANGER, &[]), "read exec cron fly");
+        assert_eq!(left(SUBAGENT, &[]), "read exec gateway fly");
         assert_eq!(names(&[]), "read exec gateway cron fly");
+    }
+
+    #[test]
+    fn the_first_rule_that_removed_a_tool_is_told() {
+        let profile = PolicyStep {
+            label: "tools.profile",
+            policy: ToolPolicy { profile: Some(ToolProfile::Coding), ..ToolPolicy::default() },
+        };
+        let steps = |step: PolicyStep| vec![step, lists(Some(&["read"]), &["ex*", "group:plugins"])];
+        let both = || steps(lists(None, &[" Open "]));
+        for (caller, steps, tool, expect) in [
+            (Caller::OWNER, both(), "read", Some("denied by \"Open\" in tools.deny")),
+            (Caller::OWNER, both(), "exec", Some("denied by \"ex*\" in tools.deny")),
+            (Caller::OWNER, both(), "fly", Some("denied by \"group:plugins\" in tools.deny")),
+            (Caller::OWNER, both(), "cron", Some("not in tools.allow")),
+            (Caller::OWNER, steps(profile.clone()), "cron", Some("not in tools.profile \"coding\"")),
+            (Caller::OWNER, steps(profile.clone()), "read", None),
+            (SUBAGENT, steps(profile), "cron", Some("not in tools.profile \"coding\"")),
+            (SUBAGENT, vec![], "cron", Some("no sub-agent has it")),
+            (STRANGER, both(), "gateway", Some("only the owner has it")),
+        ] {
+            let selection = selected(caller, &steps);
+            let verdict = selection.verdicts.iter().find(|verdict| verdict.name == tool).unwrap();
+            let told = verdict.removed.as_ref().map(ToString::to_string);
+            assert_eq!(told.as_deref(), expect, "{tool} {caller:?} {steps:?}");
+        }
     }
 
     #[test]

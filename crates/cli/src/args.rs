@@ -2,6 +2,7 @@
 //! the commands.
 
 mod agents;
+mod approvals;
 mod channels;
 mod hooks;
 mod message;
@@ -9,11 +10,15 @@ mod models;
 mod models_auth;
 mod skills;
 mod system;
+mod tools;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use approvals::{
+    AllowlistArgs, AllowlistCommand, ApprovalsArgs, ApprovalsAtArgs, ApprovalsCommand,
+};
 pub(crate) use channels::{
     AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs,
     PairingCommand, ResolveArgs, TraceArgs,
@@ -26,6 +31,7 @@ pub(crate) use models::{
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
+pub(crate) use tools::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
 pub(crate) use value::{given, given_text, positive};
 
 /// The words after the profile flags.
@@ -50,6 +56,9 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Agents and their workspaces
     Agents(AgentsArgs),
+    /// Which commands may run on a host unasked
+    #[command(visible_alias = "exec-approvals")]
+    Approvals(Box<ApprovalsArgs>),
     /// Accounts of chat platforms
     Channels(Box<ChannelsArgs>),
     /// Read and change openclaw.json
@@ -82,6 +91,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Tell the agent something, heartbeats, and who is here
     System(SystemArgs),
+    /// Which tools a run has, and why
+    Tools(ToolsArgs),
     /// What became of a message of a chat platform
     Trace(TraceArgs),
 }

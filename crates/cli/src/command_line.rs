@@ -13,7 +13,6 @@ use crate::{commands, output};
 /// Commands of OpenClaw that this version does not have; a name of two words is a subcommand.
 const NOT_YET: &[&str] = &[
     "acp",
-    "approvals",
     "browser",
     "completion",
     "configure",
@@ -103,7 +102,18 @@ pub(crate) fn run(args: &[String]) -> u8 {
 fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
     let at = words.iter().position(|word| word == "help").filter(|at| *at <= 1);
     let Some(at) = at else { return words };
-    let groups = ["agents", "channels", "config", "gateway", "message", "models", "pairing", "system"];
+    let groups = [
+        "agents",
+        "approvals",
+        "channels",
+        "config",
+        "gateway",
+        "message",
+        "models",
+        "pairing",
+        "system",
+        "tools",
+    ];
     if at == 1 && !words.first().is_some_and(|word| groups.contains(&word.as_str())) {
         return words;
     }

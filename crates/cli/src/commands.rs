@@ -2,6 +2,7 @@
 
 mod agent;
 mod agents;
+mod approvals;
 mod audit;
 mod channels;
 mod config;
@@ -29,6 +30,7 @@ mod skills;
 mod status;
 mod status_text;
 mod system;
+mod tools;
 mod trace;
 mod usage;
 
@@ -44,6 +46,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
             agent::run(&args, context)
         }
         Command::Agents(args) => agents::run(&args, context),
+        Command::Approvals(args) => approvals::run(&args, context),
         Command::Channels(args) => channels::run(&args, context),
         Command::Config(args) => config::run(args, context),
         Command::Dashboard(args) => dashboard::run(&args, context),
@@ -64,6 +67,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Skills(args) => skills::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::System(args) => system::run(&args, context),
+        Command::Tools(args) => tools::run(&args, context),
         Command::Trace(args) => trace::run(&args, context),
     }
 }

@@ -42,6 +42,7 @@ pub mod surroundings;
 mod system_events;
 #[cfg(test)]
 mod testing;
+pub mod tool_access;
 pub mod usage_footer;
 
 pub use api::*;

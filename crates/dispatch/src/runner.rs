@@ -24,7 +24,7 @@ mod footer;
 mod fork;
 mod gathered;
 mod given_up;
-mod group_tools;
+pub(crate) mod group_tools;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;

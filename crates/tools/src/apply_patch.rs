@@ -24,11 +24,11 @@ use crate::args::Args;
 use crate::path::Resolver;
 use crate::row::{Setup, ToolRow, blocking};
 
-pub use offer::is_offered;
+pub use offer::{absence, is_offered};
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(ApplyPatch(Arc::clone(setup))))
     .aliases(&["apply-patch"])
-    .offered_if(|setup| setup.apply_patch);
+    .absent_if(|conditions| conditions.apply_patch);
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:fs"],

@@ -8,6 +8,7 @@
 //! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec`, `process`,
 //! `message`. `external` marks text from outside; `web` is what `web_fetch` and `web_search` share; `approvals` is where people are asked.
 
+mod absence;
 pub mod apply_patch;
 pub mod approvals;
 mod args;
@@ -28,13 +29,14 @@ mod write;
 
 use row::name_only;
 
+pub use absence::{Absence, Conditions};
 pub use exec::approvals as exec_approvals;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::sessions::{CommandSessions, OnExit};
 pub use exec::settings::{Elevated, ElevatedMode, ExecSettings, SkillBins};
 pub use message::{CurrentChannel, MessageSetup};
-pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
+pub use row::{CATALOGUE, Confinement, Setup, ToolRow, absences, built_in, toolbox};
 pub use web::{WebSettings, WebShared};
 
 /// Every tool by name, in the order in which a model is offered them (spec `tools.md` §1). Policies may also name the tools

@@ -12,10 +12,11 @@ use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::Value;
 
+use crate::absence::Absence;
 use crate::row::{Confinement, Setup, ToolRow};
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Message(Arc::clone(setup))))
-    .offered_if(|setup| setup.message.is_some());
+    .absent_if(|conditions| (!conditions.has_channel).then_some(Absence::NoChannel));
 
 const DESCRIPTION: &str = "Send, delete, and manage messages via channel plugins.";
 

@@ -7,6 +7,7 @@ use openclaw_agent::tool::{Catalogue, Reach, ToolFacts};
 use openclaw_agent::{Tool, ToolContext, ToolError, Toolbox};
 
 use crate::TOOLS;
+use crate::absence::{Absence, Conditions};
 use crate::exec::settings::ExecSettings;
 use crate::message::MessageSetup;
 use crate::path::Resolver;
@@ -53,19 +54,28 @@ type Build = fn(&Arc<Setup>) -> Box<dyn Tool>;
 pub struct ToolRow {
     facts: ToolFacts,
     build: Option<Build>,
-    is_offered: fn(&Setup) -> bool,
+    absence: fn(&Conditions<'_>) -> Option<Absence>,
 }
 
 impl ToolRow {
     /// A tool that this gateway has.
     pub(crate) const fn built_in(facts: ToolFacts, build: Build) -> Self {
-        Self { facts, build: Some(build), is_offered: |_| true }
+        Self { facts, build: Some(build), absence: |_| None }
     }
 
-    /// Offered only where this holds: elsewhere it is switched off, or could do nothing and is long to read.
-    pub(crate) const fn offered_if(mut self, is_offered: fn(&Setup) -> bool) -> Self {
-        self.is_offered = is_offered;
+    /// Not offered where this gives a reason: there it is switched off, or could do nothing and is long to read.
+    pub(crate) const fn absent_if(mut self, absence: fn(&Conditions<'_>) -> Option<Absence>) -> Self {
+        self.absence = absence;
         self
+    }
+
+    fn absence(&self, conditions: &Conditions<'_>) -> Option<Absence> {
+        let is_loose = self.facts.reach == Reach::Unconfined && *conditions.confinement != Confinement::Host;
+        match self.build {
+            None => Some(Absence::NotBuiltIn),
+            Some(_) if is_loose => Some(Absence::NotConfinable),
+            Some(_) => (self.absence)(conditions),
+        }
     }
 
     pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
@@ -92,7 +102,7 @@ pub(crate) const fn name_only(
     summary: &'static str,
 ) -> ToolRow {
     let facts = ToolFacts { groups, prompt_position, summary, ..ToolFacts::named(name) };
-    ToolRow { facts, build: None, is_offered: |_| false }
+    ToolRow { facts, build: None, absence: |_| Some(Absence::NotBuiltIn) }
 }
 
 /// The facts of the tools that this gateway has, in the order in which a model is offered them.
@@ -100,15 +110,19 @@ pub fn built_in() -> impl Iterator<Item = &'static ToolFacts> {
     TOOLS.iter().filter(|row| row.build.is_some()).map(|row| &row.facts)
 }
 
+/// Every tool by name, and why a run under these conditions is not offered it, if it is not.
+pub fn absences<'a>(
+    conditions: &'a Conditions<'_>,
+) -> impl Iterator<Item = (&'static ToolFacts, Option<Absence>)> + 'a {
+    TOOLS.iter().map(|row| (&row.facts, row.absence(conditions)))
+}
+
 /// The tools that `allowed` names, in the order of the table. Where the run is confined, only those that can be held to it.
 pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
     let setup = Arc::new(setup);
-    let may_run = |facts: &ToolFacts| match facts.reach {
-        Reach::Confinable => true,
-        Reach::Unconfined => setup.confinement == Confinement::Host,
-    };
-    let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
-    let rows = TOOLS.iter().filter(|row| offered(&row.facts) && (row.is_offered)(&setup));
+    let conditions = Conditions::from(&*setup);
+    let is_allowed = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name);
+    let rows = TOOLS.iter().filter(|row| is_allowed(&row.facts) && row.absence(&conditions).is_none());
     Toolbox::new(rows.filter_map(|row| Some(row.build?(&setup))).collect(), &CATALOGUE)
 }
 

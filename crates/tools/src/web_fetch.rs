@@ -20,6 +20,7 @@ use openclaw_models::ToolSchema;
 use openclaw_models::net::public::{self, Compression, Document, FetchOptions, Overflow, Statuses, WebError};
 use serde_json::{Map, Value, json};
 
+use crate::absence::Absence;
 use crate::args::Args;
 use crate::external::{Source, Wrapper};
 use crate::row::{Setup, ToolRow, blocking};
@@ -28,7 +29,9 @@ use page::{Extracted, Raw};
 use parameters::Parameters;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebFetch(Arc::clone(setup))))
-    .offered_if(|setup| setup.web.config.fetch.enabled);
+    .absent_if(|conditions| (!conditions.web.fetch.enabled).then_some(OFF));
+
+const OFF: Absence = Absence::SwitchedOff { setting: "tools.web.fetch.enabled" };
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:web", "group:openclaw"],

@@ -18,6 +18,7 @@ use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Map, Value, json};
 
+use crate::absence::Absence;
 use crate::args::Args;
 use crate::external::{Source, Wrapper};
 use crate::row::{Setup, ToolRow};
@@ -27,7 +28,9 @@ use parameters::Parameters;
 use provider::Provider;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebSearch(Arc::clone(setup))))
-    .offered_if(|setup| setup.web.config.search.enabled);
+    .absent_if(|conditions| (!conditions.web.search.enabled).then_some(OFF));
+
+const OFF: Absence = Absence::SwitchedOff { setting: "tools.web.search.enabled" };
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:web", "group:openclaw"],

@@ -8,6 +8,7 @@ use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::select::{Primary, context_window};
 use openclaw_models::{ModelRef, ModelSettings, Variables};
 use openclaw_protocol::AgentId;
+use openclaw_sessions::SessionEntry;
 
 use super::sessions::StoredSession;
 use crate::args::given;
@@ -43,6 +44,16 @@ impl DefaultModels {
     /// The window of a model, in tokens.
     pub(super) fn window(&self, model: &ModelRef) -> u64 {
         context_window(&self.settings, &self.catalog, model).tokens
+    }
+
+    /// What the next run of a session would use.
+    pub(super) fn next_of(&self, agent: &AgentId, entry: &SessionEntry) -> ModelRef {
+        let default = self.of(agent);
+        let provider = given(entry.provider_override.as_deref()).unwrap_or(default.provider.as_str());
+        match given(entry.model_override.as_deref()) {
+            Some(model) => ModelRef::new(provider, model),
+            None => default,
+        }
     }
 
     /// What a session used, or would use.

@@ -1,6 +1,16 @@
 //! Text in columns. Cells stay in their place whatever is in them.
 
+use openclaw_config::Environment;
+
 use super::one_line;
+
+/// Characters of a line for a table: what the terminal says, or else 119.
+pub(crate) fn width(env: &Environment) -> usize {
+    const WIDTH: usize = 120;
+    const NARROWEST: usize = 60;
+    let columns = env.get_nonblank("COLUMNS").and_then(|columns| columns.parse().ok());
+    columns.unwrap_or(WIDTH).max(NARROWEST) - 1
+}
 
 /// A column: its heading and its least width in characters; longer cells push the rest to the right.
 pub(crate) type Column = (&'static str, usize);

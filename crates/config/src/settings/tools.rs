@@ -144,6 +144,18 @@ pub enum ToolProfile {
     Full,
 }
 
+impl ToolProfile {
+    /// The word for it in a config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Minimal => "minimal",
+            Self::Coding => "coding",
+            Self::Messaging => "messaging",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// `tools.exec`. Absent fields take the default given beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -21,7 +21,7 @@ struct Place<'a> {
 }
 
 /// What the group's settings say of tools; `None` where there is no group, or it says nothing.
-pub(super) fn policy(
+pub(crate) fn policy(
     config: &Config,
     key: &SessionKey,
     entry: &SessionEntry,

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use openclaw_agent::prompt::{self, PromptInputs};
-use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Sender};
+use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep};
 use openclaw_agent::{ToolOutput, tool::ToolFuture};
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec as ExecConfig, WebTools};
@@ -274,14 +274,20 @@ fn step(profile: Option<ToolProfile>, allow: Option<&[&str]>, also: &[&str], den
 
 /// What the policy leaves of every tool in the table, built in or not.
 fn selected(steps: &[PolicyStep]) -> Vec<String> {
-    let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
-    tool_policy::select(&CATALOGUE, &tools, Sender::Owner, steps).names
+    selected_for(Caller::OWNER, steps)
 }
+
+fn selected_for(caller: Caller, steps: &[PolicyStep]) -> Vec<String> {
+    let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
+    tool_policy::select(&CATALOGUE, &tools, caller, steps).names().map(str::to_owned).collect()
+}
+
+const SUBAGENT: Caller = Caller { is_subagent: true, ..Caller::OWNER };
 
 /// Vectors of spec `tools.md` §8.2.
 #[test]
 fn the_chain_decides_as_the_reference_does() {
-    let rows: [(Vec<PolicyStep>, &[&str], &[&str]); 11] = [
+    let rows: [(Vec<PolicyStep>, &[&str], &[&str]); 10] = [
         (vec![step(None, Some(&["read"]), &[], &[])], &["read"], &["exec"]),
         (vec![step(None, Some(&["exec"]), &[], &[])], &["apply_patch", "exec"], &["read"]),
         (vec![step(None, None, &[], &["group:fs"])], &["exec"], &["read", "apply_patch"]),
@@ -304,14 +310,6 @@ fn the_chain_decides_as_the_reference_does() {
         ),
         (vec![step(None, Some(&[]), &[], &[])], &["read", "exec"], &[]),
         (vec![step(None, None, &["my_tool"], &[])], &["read", "exec"], &[]),
-        (
-            vec![tool_policy::subagent_step(
-                ToolPolicy { allow: Some(list(&["sessions_spawn"])), ..ToolPolicy::default() },
-                &CATALOGUE,
-            )],
-            &[],
-            &["sessions_spawn", "read"],
-        ),
     ];
     for (steps, inside, outside) in rows {
         let out = selected(&steps);
@@ -322,6 +320,8 @@ fn the_chain_decides_as_the_reference_does() {
             assert!(!out.iter().any(|n| n == name), "{name} not in {out:?} for {steps:?}");
         }
     }
+    let spawning = [step(None, Some(&["sessions_spawn"]), &[], &[])];
+    assert_eq!(selected_for(SUBAGENT, &spawning), Vec::<String>::new());
 }
 
 /// The table of spec `tools.md` §8.1, and the tools that sub-agents never have (§8.2).
@@ -351,12 +351,49 @@ fn a_group_holds_the_tools_of_the_reference() {
         let denied: Vec<&str> = all.iter().filter(|name| !left.contains(name)).map(String::as_str).collect();
         assert_eq!(denied.join(" "), members, "{group}");
     }
-    let denied = tool_policy::subagent_step(ToolPolicy::default(), &CATALOGUE).policy.deny.unwrap();
+    let left = selected_for(SUBAGENT, &[]);
+    let denied: Vec<&str> = all.iter().filter(|name| !left.contains(name)).map(String::as_str).collect();
     assert_eq!(
         denied.join(" "),
         "whatsapp_login cron gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
          session_status memory_search memory_get"
     );
+}
+
+#[test]
+fn the_reason_for_an_absence_is_the_one_that_a_toolbox_goes_by() {
+    let dir = Confinement::Within("/".into());
+    let off: WebTools =
+        serde_json::from_value(json!({"search": {"enabled": false}, "fetch": {"enabled": false}})).unwrap();
+    let on = WebTools::default();
+    let conditions =
+        Conditions { confinement: &Confinement::Host, has_channel: true, apply_patch: None, web: &on };
+    let no_patch = Some(Absence::OtherProviders);
+    for (conditions, tool, expect) in [
+        (conditions, "read", None),
+        (conditions, "apply_patch", None),
+        (conditions, "message", None),
+        (conditions, "web_fetch", None),
+        (conditions, "browser", Some(Absence::NotBuiltIn)),
+        (Conditions { has_channel: false, ..conditions }, "message", Some(Absence::NoChannel)),
+        (Conditions { apply_patch: no_patch, ..conditions }, "apply_patch", no_patch),
+        (Conditions { confinement: &dir, ..conditions }, "exec", Some(Absence::NotConfinable)),
+        (Conditions { confinement: &dir, ..conditions }, "read", None),
+        (
+            Conditions { web: &off, ..conditions },
+            "web_search",
+            Some(Absence::SwitchedOff { setting: "tools.web.search.enabled" }),
+        ),
+        (
+            Conditions { web: &off, ..conditions },
+            "web_fetch",
+            Some(Absence::SwitchedOff { setting: "tools.web.fetch.enabled" }),
+        ),
+    ] {
+        let all: Vec<_> = absences(&conditions).collect();
+        let absence = all.iter().find(|(facts, _)| facts.name == tool).unwrap().1;
+        assert_eq!(absence, expect, "{tool} {conditions:?}");
+    }
 }
 
 /// A tool of which only the row counts.

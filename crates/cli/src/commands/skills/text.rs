@@ -6,23 +6,15 @@ use openclaw_protocol::params::skills::{SkillNeeds, SkillStatus, SkillsStatusRes
 
 use super::Sorted;
 use crate::context::Context;
-use crate::output::{Column, Style, grid};
+use crate::output::{Column, Style, grid, width};
 
 /// Where more skills are.
 pub(super) const TIP: &str = "Tip: use `npx clawhub` to search, install, and sync skills.";
 /// Of a skill that names no symbol.
 const SYMBOL: &str = "\u{1f4e6}";
-/// Characters of a line, where the terminal does not say.
-const WIDTH: usize = 120;
 
 fn symbol(skill: &SkillStatus) -> &str {
     skill.emoji.as_deref().unwrap_or(SYMBOL)
-}
-
-fn width(context: &Context) -> usize {
-    const NARROWEST: usize = 60;
-    let columns = context.env().get_nonblank("COLUMNS").and_then(|columns| columns.parse().ok());
-    columns.unwrap_or(WIDTH).max(NARROWEST) - 1
 }
 
 /// `skills list`.
@@ -51,7 +43,7 @@ pub(super) fn list(skills: &[&SkillStatus], verbose: bool, context: &Context) ->
         context.style.muted(&format!("({ready}/{} ready)", skills.len()))
     );
     let mut lines = vec![title];
-    lines.extend(grid(columns, &rows, DESCRIPTION, width(context)));
+    lines.extend(grid(columns, &rows, DESCRIPTION, width(context.env())));
     lines.extend([String::new(), TIP.to_owned()]);
     lines
 }

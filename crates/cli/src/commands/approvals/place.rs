@@ -1,0 +1,143 @@
+//! Whose approvals file is meant, and how it is read and written there.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openclaw_protocol::Call;
+use openclaw_protocol::params::approvals::{ExecApprovalsFile, ExecApprovalsGet, ExecApprovalsSet};
+use openclaw_tools::exec_approvals::file::ApprovalsFile;
+use openclaw_tools::exec_approvals::store::{ApprovalsError, ApprovalsStore, Loaded};
+use serde_json::{Value, json};
+
+use crate::args::ApprovalsAtArgs;
+use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The file of this host, or of a gateway.
+pub(super) struct Place<'a> {
+    context: &'a Context,
+    kind: Kind,
+}
+
+enum Kind {
+    Local(ApprovalsStore),
+    Gateway(Connection),
+}
+
+struct Connection {
+    flags: TargetFlags,
+    timeout: Duration,
+}
+
+impl<'a> Place<'a> {
+    /// What the flags say.
+    ///
+    /// # Errors
+    /// For a node: there are none yet. For an address without `--gateway`: this host's file is not what was meant.
+    pub(super) fn of(context: &'a Context, at: &ApprovalsAtArgs) -> Result<Self, Failure> {
+        if let Some(node) = &at.node {
+            return Err(Failure::new(
+                "no-nodes",
+                format!("The approvals of node \"{node}\" can't be reached: this version has no nodes yet."),
+            )
+            .hint("Leave --node out for the file of this host, or use --gateway for that of the gateway."));
+        }
+        let target = &at.ask.target;
+        let kind = if at.gateway {
+            let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+            Kind::Gateway(Connection { flags: TargetFlags::from(target), timeout })
+        } else if target.url.is_some() {
+            return Err(Failure::usage("--url needs --gateway")
+                .hint("Without --gateway, the file of this host is read and written."));
+        } else {
+            Kind::Local(ApprovalsStore::new(context.paths().state_dir(), &context.env().home()))
+        };
+        Ok(Self { context, kind })
+    }
+
+    pub(super) fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    /// As people are told.
+    pub(super) fn label(&self) -> &'static str {
+        match self.kind {
+            Kind::Local(_) => "local",
+            Kind::Gateway(_) => "gateway",
+        }
+    }
+
+    pub(super) fn load(&self) -> Result<Loaded, Failure> {
+        match &self.kind {
+            Kind::Local(store) => store.load().map_err(|error| explain(&error)),
+            Kind::Gateway(gateway) => gateway.call::<ExecApprovalsGet>(self.context, json!({})),
+        }
+    }
+
+    /// Puts another file in place of the one that is there now.
+    pub(super) fn replace(&self, file: ApprovalsFile) -> Result<Loaded, Failure> {
+        let seen = self.load()?;
+        self.replace_seen(file, &seen)
+    }
+
+    /// Changes the file; `None` where `change` says that there was nothing to do.
+    pub(super) fn change(
+        &self,
+        change: impl Fn(&mut ApprovalsFile) -> bool,
+    ) -> Result<Option<Loaded>, Failure> {
+        let seen = self.load()?;
+        let mut file = seen.file.clone();
+        if !change(&mut file) {
+            return Ok(None);
+        }
+        match &self.kind {
+            // Made under the file's lock: a gateway notes uses of entries meanwhile.
+            Kind::Local(store) => {
+                let changed = store.update(|file| {
+                    change(file);
+                });
+                changed.map(Some).map_err(|error| explain(&error))
+            }
+            Kind::Gateway(_) => self.replace_seen(file, &seen).map(Some),
+        }
+    }
+
+    fn replace_seen(&self, file: ApprovalsFile, seen: &Loaded) -> Result<Loaded, Failure> {
+        match &self.kind {
+            Kind::Local(store) => store.replace(file, Some(&seen.hash)).map_err(|error| explain(&error)),
+            Kind::Gateway(gateway) => {
+                let params = json!({ "file": file, "baseHash": seen.hash });
+                gateway.call::<ExecApprovalsSet>(self.context, params)
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn call<C: Call<Output = ExecApprovalsFile>>(
+        &self,
+        context: &Context,
+        params: Value,
+    ) -> Result<Loaded, Failure> {
+        let call = client::call(context, &self.flags, C::NAME, params, Wait::First, self.timeout);
+        let answer = client::read::<C>(client::block_on(call)?, "approvals file")?;
+        let file = serde_json::from_value(answer.file).map_err(|error| {
+            Failure::new("protocol", format!("the gateway's approvals file can't be read here: {error}"))
+        })?;
+        Ok(Loaded { path: PathBuf::from(answer.path), exists: answer.exists, hash: answer.hash, file })
+    }
+}
+
+fn explain(error: &ApprovalsError) -> Failure {
+    let failure = |code| Failure::new(code, error.to_string());
+    match error {
+        ApprovalsError::Invalid { path, .. } => failure("approvals-invalid").hint(format!(
+            "Nothing was changed, and every command that needs the file is denied until it is mended. Correct the \
+             text in {path}, or move the file away and start anew; its rules are lost to commands then."
+        )),
+        ApprovalsError::Io { .. } => failure("approvals-unusable"),
+        ApprovalsError::HashRequired | ApprovalsError::Changed => failure("approvals-changed")
+            .hint("Something else changed the file at the same moment. Run the command again."),
+    }
+}

@@ -1,0 +1,143 @@
+//! Which tools a run has, and why not the others (spec `tools.md` §8.2). Runs use it, and so does whoever explains them without a
+//! gateway.
+
+use std::collections::BTreeMap;
+
+use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection, Sender};
+use openclaw_channels::Platforms;
+use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::{Config, ToolPolicy};
+use openclaw_protocol::SessionKey;
+use openclaw_sessions::SessionEntry;
+use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
+
+use crate::messages::place::configured;
+use crate::runner::group_tools;
+
+/// A run, as far as the choice of its tools goes.
+#[derive(Debug, Clone, Copy)]
+pub struct RunOf<'a> {
+    /// The config in force.
+    pub config: &'a Config,
+    /// Whose run it is.
+    pub agent: &'a ResolvedAgent,
+    /// The model's provider.
+    pub provider: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// The session.
+    pub session: &'a SessionKey,
+}
+
+/// The config path of a step.
+type Label = &'static str;
+
+/// Where the tools of a group are configured.
+const GROUP: Label = "channels.*.groups.*.tools";
+
+/// What is so of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// The run has it.
+    Offered,
+    /// This gateway can't offer it there.
+    Absent(Absence),
+    /// A rule of the policy removed it.
+    Removed(Removal),
+}
+
+/// One tool of the explanation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolAccess {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the run has it.
+    pub access: Access,
+}
+
+/// Which tools a run has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// Every tool that has a meaning by name, in the order in which a model is offered them.
+    pub tools: Vec<ToolAccess>,
+    /// What is odd about the configuration.
+    pub warnings: Vec<String>,
+}
+
+/// Tells of each tool whether a run of a session has it. `entry` is the session as it is stored; one that does not exist yet says nothing.
+pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> Explanation {
+    let group = group_tools::policy(run.config, run.session, entry, None);
+    let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
+    let Selection { verdicts, warnings } = select(run, &tools, group);
+    let conditions = Conditions {
+        confinement: &Confinement::Host,
+        has_channel: !configured(platforms, run.config).is_empty(),
+        apply_patch: apply_patch::absence(&run.agent.exec.apply_patch, run.provider, run.model),
+        web: &run.config.tools.web,
+    };
+    let access = |absence, removed| match (absence, removed) {
+        // No rule brings it back.
+        (Some(Absence::NotBuiltIn), _) => Access::Absent(Absence::NotBuiltIn),
+        (_, Some(removal)) => Access::Removed(removal),
+        (Some(absence), None) => Access::Absent(absence),
+        (None, None) => Access::Offered,
+    };
+    let tools = absences(&conditions)
+        .zip(verdicts)
+        .map(|((facts, absence), verdict)| ToolAccess {
+            name: facts.name,
+            access: access(absence, verdict.removed),
+        })
+        .collect();
+    Explanation { tools, warnings }
+}
+
+/// Runs the chain of the policy over some tools. Whoever reaches the gateway's own protocol is the owner.
+pub(crate) fn select(run: RunOf<'_>, tools: &[Candidate<'_>], group: Option<ToolPolicy>) -> Selection {
+    let caller = Caller { sender: Sender::Owner, is_subagent: run.session.is_subagent() };
+    tool_policy::select(&CATALOGUE, tools, caller, &steps(run, group))
+}
+
+/// The configured steps in the order of the specification. Each narrows what the ones before left.
+fn steps(run: RunOf<'_>, group: Option<ToolPolicy>) -> Vec<PolicyStep> {
+    let RunOf { config, agent, provider, model, session } = run;
+    let by = |policies: &BTreeMap<String, ToolPolicy>| {
+        let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
+        policies.get(tool_policy::provider_key(&keys, provider, model)?).cloned()
+    };
+    let (shared, shared_by) = (&config.tools.policy, by(&config.tools.by_provider));
+    let (own, own_by) = (&agent.tool_policy, by(&agent.tool_policy_by_provider));
+    let profile_of = |own: Option<(Label, &ToolPolicy)>, shared: Option<(Label, &ToolPolicy)>| {
+        let (label, policy) = own.filter(|(_, policy)| policy.profile.is_some()).or(shared)?;
+        profile_step(label, policy)
+    };
+    let mut steps = Vec::new();
+    steps.extend(profile_of(Some(("agents.list[].tools.profile", own)), Some(("tools.profile", shared))));
+    steps.extend(profile_of(
+        own_by.as_ref().map(|policy| ("agents.list[].tools.byProvider.profile", policy)),
+        shared_by.as_ref().map(|policy| ("tools.byProvider.profile", policy)),
+    ));
+    steps.push(list_step("tools", shared));
+    steps.extend(shared_by.iter().map(|policy| list_step("tools.byProvider", policy)));
+    steps.push(list_step("agents.list[].tools", own));
+    steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
+    steps.extend(group.map(|policy| PolicyStep { label: GROUP, policy }));
+    if session.is_subagent() {
+        steps.push(list_step("tools.subagents.tools", &config.tools.subagents.tools));
+    }
+    steps
+}
+
+/// A profile and what it allows besides.
+fn profile_step(label: Label, policy: &ToolPolicy) -> Option<PolicyStep> {
+    let (profile, also_allow) = (Some(policy.profile?), policy.also_allow.clone());
+    Some(PolicyStep { label, policy: ToolPolicy { profile, also_allow, ..ToolPolicy::default() } })
+}
+
+/// The lists alone.
+fn list_step(label: Label, policy: &ToolPolicy) -> PolicyStep {
+    PolicyStep { label, policy: ToolPolicy { profile: None, ..policy.clone() } }
+}
+
+#[cfg(test)]
+mod tests;

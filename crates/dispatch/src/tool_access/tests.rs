@@ -1,0 +1,150 @@
+use openclaw_config::Environment;
+use openclaw_protocol::AgentId;
+use serde_json::{Value, json};
+
+use super::*;
+
+const MAIN: &str = "agent:main:main";
+const SUBAGENT: &str = "agent:main:subagent:x";
+/// What a run with a chat platform has where nothing is configured.
+const ALL: &str = "read edit write exec process message web_search web_fetch";
+
+fn explained_at(key: &str, (provider, model): (&str, &str), document: &Value) -> Explanation {
+    let env = Environment::new([("HOME", "/home/user")], "/");
+    let mut document = document.clone();
+    document["channels"]["telegram"]["botToken"] = json!("1:x");
+    let config = Config::from_json5(&document.to_string(), &env).unwrap();
+    let agent = config.agent(&AgentId::default());
+    let session = SessionKey::parse(key).unwrap();
+    let run = RunOf { config: &config, agent: &agent, provider, model, session: &session };
+    explain(run, &SessionEntry::default(), &Platforms::default())
+}
+
+fn document(tools: &Value, agent_tools: &Value) -> Value {
+    json!({"tools": tools, "agents": {"list": [{"id": "main", "tools": agent_tools}]}})
+}
+
+fn offered(explanation: &Explanation) -> String {
+    let offered = explanation.tools.iter().filter(|tool| tool.access == Access::Offered);
+    offered.map(|tool| tool.name).collect::<Vec<_>>().join(" ")
+}
+
+/// The table of spec `tools.md` §8.2, with the tools that are built in. `openclaw_tools` has its rows for all names,
+/// `openclaw_agent` the one with a plugin.
+#[test]
+fn every_step_narrows_what_the_ones_before_left() {
+    const GOOGLE: (&str, &str) = ("google", "g-1");
+    const OPENAI: (&str, &str) = ("openai", "gpt-5.2");
+    let none = json!({});
+    let by_google = json!({"byProvider": {"google": {"allow": ["read"]}}});
+    let by_reference =
+        json!({"byProvider": {"openai/gpt-5.2": {"profile": "minimal"}, "openai": {"allow": ["read"]}}});
+    let apply_patch = json!({"exec": {"applyPatch": {"enabled": true}}, "allow": ["exec"]});
+    let spawn = json!({"subagents": {"tools": {"allow": ["sessions_spawn"]}}});
+    let rows = [
+        (json!({}), &none, MAIN, GOOGLE, ALL),
+        (json!({"allow": ["read"]}), &none, MAIN, GOOGLE, "read"),
+        (apply_patch.clone(), &none, MAIN, OPENAI, "apply_patch exec"),
+        (apply_patch, &none, MAIN, GOOGLE, "exec"),
+        (json!({"deny": ["group:fs"]}), &none, MAIN, GOOGLE, "exec process message web_search web_fetch"),
+        (json!({"profile": "minimal", "alsoAllow": ["web_fetch"]}), &none, MAIN, GOOGLE, "web_fetch"),
+        (json!({"profile": "coding", "deny": ["exec"]}), &none, MAIN, GOOGLE, "read edit write process"),
+        (
+            json!({"allow": ["*"], "deny": ["web_*"]}),
+            &none,
+            MAIN,
+            GOOGLE,
+            "read edit write exec process message",
+        ),
+        (json!({"allow": ["web_*"]}), &none, MAIN, GOOGLE, "web_search web_fetch"),
+        (by_google.clone(), &none, MAIN, GOOGLE, "read"),
+        (by_google, &none, MAIN, OPENAI, ALL),
+        (by_reference.clone(), &none, MAIN, OPENAI, ""),
+        (by_reference, &none, MAIN, ("openai", "gpt-4"), "read"),
+        (json!({"deny": ["exec"]}), &json!({"allow": ["exec", "read"]}), MAIN, GOOGLE, "read"),
+        (json!({"profile": "minimal"}), &json!({"profile": "messaging"}), MAIN, GOOGLE, "message"),
+        (spawn.clone(), &none, MAIN, GOOGLE, ALL),
+        (spawn, &none, SUBAGENT, GOOGLE, ""),
+        (json!({"subagents": {"tools": {"allow": ["read"]}}}), &none, SUBAGENT, GOOGLE, "read"),
+        (
+            json!({"web": {"search": {"enabled": false}}, "allow": ["web_*"]}),
+            &none,
+            MAIN,
+            GOOGLE,
+            "web_fetch",
+        ),
+    ];
+    for (tools, agent_tools, key, model, expect) in rows {
+        let explanation = explained_at(key, model, &document(&tools, agent_tools));
+        assert_eq!(offered(&explanation), expect, "{tools} {agent_tools} {key} {model:?}");
+    }
+}
+
+#[test]
+fn the_rule_is_told_that_removed_a_tool() {
+    let google = ("google", "g-1");
+    let of = |key, tools: Value, agent_tools: Value| (key, document(&tools, &agent_tools));
+    let group = json!({"channels": {"telegram": {"groups": {"-1": {"tools": {"deny": ["exec"]}}}}}});
+    let rows = [
+        (of(MAIN, json!({}), json!({})), "browser", "this version does not have it yet"),
+        (of(MAIN, json!({"deny": ["browser"]}), json!({})), "browser", "this version does not have it yet"),
+        (of(MAIN, json!({"deny": ["group:fs"]}), json!({})), "read", "denied by \"group:fs\" in tools.deny"),
+        (of(MAIN, json!({"deny": ["Bash"]}), json!({})), "exec", "denied by \"Bash\" in tools.deny"),
+        (of(MAIN, json!({"allow": ["read"]}), json!({})), "exec", "not in tools.allow"),
+        (of(MAIN, json!({"profile": "minimal"}), json!({})), "exec", "not in tools.profile \"minimal\""),
+        (
+            of(MAIN, json!({"profile": "full"}), json!({"profile": "minimal"})),
+            "exec",
+            "not in agents.list[].tools.profile \"minimal\"",
+        ),
+        (
+            of(MAIN, json!({"byProvider": {"google": {"deny": ["exec"]}}}), json!({})),
+            "exec",
+            "denied by \"exec\" in tools.byProvider.deny",
+        ),
+        (of(MAIN, json!({}), json!({"allow": ["read"]})), "exec", "not in agents.list[].tools.allow"),
+        (
+            of(MAIN, json!({}), json!({"byProvider": {"google/g-1": {"allow": ["read"]}}})),
+            "exec",
+            "not in agents.list[].tools.byProvider.allow",
+        ),
+        (
+            of(SUBAGENT, json!({"subagents": {"tools": {"deny": ["exec"]}}}), json!({})),
+            "exec",
+            "denied by \"exec\" in tools.subagents.tools.deny",
+        ),
+        (
+            ("agent:main:telegram:group:-1", group),
+            "exec",
+            "denied by \"exec\" in channels.*.groups.*.tools.deny",
+        ),
+        (
+            of(MAIN, json!({}), json!({})),
+            "apply_patch",
+            "switched off: tools.exec.applyPatch.enabled is not true",
+        ),
+        (
+            of(MAIN, json!({"exec": {"applyPatch": {"enabled": true}}}), json!({})),
+            "apply_patch",
+            "only for models of openai and openai-codex",
+        ),
+    ];
+    for ((key, document), tool, expect) in rows {
+        let explanation = explained_at(key, google, &document);
+        let access = &explanation.tools.iter().find(|found| found.name == tool).unwrap().access;
+        let told = match access {
+            Access::Offered => "offered".to_owned(),
+            Access::Absent(absence) => absence.to_string(),
+            Access::Removed(removal) => removal.to_string(),
+        };
+        assert_eq!(told, expect, "{tool} {key} {document}");
+    }
+}
+
+#[test]
+fn a_list_that_names_no_tool_is_warned_of() {
+    let explanation =
+        explained_at(MAIN, ("google", "g-1"), &document(&json!({"allow": ["my-plugin"]}), &json!({})));
+    assert_eq!(offered(&explanation), ALL);
+    assert_eq!(explanation.warnings, ["tools: tools allowlist contains unknown entries (my-plugin)."]);
+}

@@ -1,0 +1,88 @@
+//! Why a run is not offered a tool, whatever the policy says of it.
+
+use std::fmt;
+
+use openclaw_config::settings::WebTools;
+
+use crate::row::{Confinement, Setup};
+
+/// What decides whether a run is offered a tool that it may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions<'a> {
+    /// How far the file tools reach.
+    pub confinement: &'a Confinement,
+    /// Whether a chat platform is configured.
+    pub has_channel: bool,
+    /// Why `apply_patch` is not offered ([`crate::apply_patch::absence`]).
+    pub apply_patch: Option<Absence>,
+    /// `tools.web`.
+    pub web: &'a WebTools,
+}
+
+impl<'a> From<&'a Setup> for Conditions<'a> {
+    fn from(setup: &'a Setup) -> Self {
+        Self {
+            confinement: &setup.confinement,
+            has_channel: setup.message.is_some(),
+            // A setup was decided on already, and nobody asks it for the reason.
+            apply_patch: (!setup.apply_patch).then_some(Absence::OtherModels),
+            web: &setup.web.config,
+        }
+    }
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// OpenClaw has it, this gateway does not.
+    NotBuiltIn,
+    /// The run is held to a directory, and nothing would hold this tool.
+    NotConfinable,
+    /// Nothing could be sent anywhere.
+    NoChannel,
+    /// A setting switches it off.
+    SwitchedOff {
+        /// Its config path.
+        setting: &'static str,
+    },
+    /// It is for models of other providers.
+    OtherProviders,
+    /// It is for other models.
+    OtherModels,
+}
+
+impl Absence {
+    /// The kind of reason, for programs.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::NotBuiltIn => "not-built-in",
+            Self::NotConfinable => "not-confinable",
+            Self::NoChannel => "no-channel",
+            Self::SwitchedOff { .. } => "switched-off",
+            Self::OtherProviders => "other-providers",
+            Self::OtherModels => "other-models",
+        }
+    }
+
+    /// The setting that says so, if one does.
+    pub fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::SwitchedOff { setting } => Some(setting),
+            Self::OtherModels => Some("tools.exec.applyPatch.allowModels"),
+            Self::NotBuiltIn | Self::NotConfinable | Self::NoChannel | Self::OtherProviders => None,
+        }
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBuiltIn => f.write_str("this version does not have it yet"),
+            Self::NotConfinable => f.write_str("it can't be held to the directory of the sandbox"),
+            Self::NoChannel => f.write_str("no chat platform is configured"),
+            Self::SwitchedOff { setting } => write!(f, "switched off: {setting} is not true"),
+            Self::OtherProviders => f.write_str("only for models of openai and openai-codex"),
+            Self::OtherModels => f.write_str("this model is not in tools.exec.applyPatch.allowModels"),
+        }
+    }
+}
