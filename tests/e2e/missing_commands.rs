@@ -10,12 +10,9 @@ async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_wo
     let gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     let commands = [
-        ("/tts on", "tts"),
-        ("/APPROVE x", "approve"),
+        ("/TTS on", "tts"),
         ("/bash ls", "bash"),
         ("! ls", "bash"),
-        ("/exec host=node", "exec"),
-        ("/elev", "elevated"),
     ];
     for (n, (text, name)) in commands.into_iter().enumerate() {
         let told = turn(&mut client, "main", text, &format!("c{n}")).await;
