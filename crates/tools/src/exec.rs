@@ -16,6 +16,7 @@ mod slug;
 mod start;
 mod terminal;
 
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
 use crate::row::{Setup, ToolRow};
+use crate::sandbox::{Inside, Launch};
 use plan::Plan;
 use session::{End, Ending, Order, Session};
 use sessions::{NotStarted, Owner};
@@ -50,7 +52,7 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🛠️",
     label_arguments: &["command"],
     aliases: &["bash"],
-    reach: Reach::Unconfined,
+    reach: Reach::Sandboxed,
     ..ToolFacts::named("exec")
 };
 
@@ -108,15 +110,14 @@ impl Exec {
         if plan.host == ExecHost::Gateway && approvals_exist(settings).await {
             return Err(ToolError::Failed(plan::APPROVALS_FILE.into()));
         }
-        let cwd = plan.directory(&self.setup.resolver(&context), &context.workspace).await;
+        let cwd = plan.directory(settings, &self.setup.resolver(&context), &context.workspace).await;
         let login_path = match plan.host {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
         };
         let order = |in_terminal| Order {
-            shell: environment::shell(settings),
+            launch: launch(settings, (&plan.command, &plan.env), &cwd, login_path.as_deref(), in_terminal),
             command: plan.command.clone(),
-            environment: environment::compose(settings, &plan.env, login_path.as_deref()),
             timeout: plan.timeout,
             max_output_chars: settings.max_output_chars,
             cwd: cwd.clone(),
@@ -148,6 +149,32 @@ impl Exec {
 
     async fn login_path(&self, cancel: &CancellationToken) -> Option<String> {
         self.login_path.get_or_init(|| environment::login_path(&self.setup.exec, cancel)).await.clone()
+    }
+}
+
+fn launch(
+    settings: &ExecSettings,
+    (command, asked): (&str, &[(String, String)]),
+    cwd: &Path,
+    login_path: Option<&str>,
+    in_terminal: bool,
+) -> Launch {
+    const TERM: &str = "xterm-256color";
+    let terminal = |mut environment: Vec<(String, String)>| {
+        if in_terminal {
+            environment::set(&mut environment, "TERM", TERM.to_owned());
+        }
+        environment
+    };
+    match &settings.sandbox {
+        Some(sandbox) => {
+            let environment = &terminal(sandbox.environment(asked, &settings.path_prepend));
+            sandbox.launch(Inside { command, directory: cwd, environment, in_terminal })
+        }
+        None => {
+            let environment = terminal(environment::compose(settings, asked, login_path));
+            environment::on_host(settings, command, cwd, environment)
+        }
     }
 }
 

@@ -37,7 +37,15 @@ pub struct Setup {
 impl Setup {
     /// Finds the files of a call.
     pub(crate) fn resolver(&self, context: &ToolContext) -> Resolver {
-        Resolver::new(self.exec.environment.home(), context.workspace.clone(), self.confinement.clone())
+        let Some(sandbox) = &self.exec.sandbox else {
+            return Resolver::new(
+                self.exec.environment.home(),
+                context.workspace.clone(),
+                self.confinement.clone(),
+            );
+        };
+        let root = sandbox.workspace().to_owned();
+        Resolver::new(root.clone(), root, self.confinement.clone()).with_inner(sandbox.inner_workspace())
     }
 }
 
@@ -100,7 +108,7 @@ pub fn toolbox(setup: Setup, allowed: &[String]) -> Toolbox {
     let setup = Arc::new(setup);
     let may_run = |facts: &ToolFacts| match facts.reach {
         Reach::Confinable => true,
-        Reach::Unconfined => setup.confinement == Confinement::Host,
+        Reach::Sandboxed => setup.confinement == Confinement::Host || setup.exec.sandbox.is_some(),
     };
     let offered = |facts: &ToolFacts| allowed.iter().any(|name| name == facts.name) && may_run(facts);
     let has_channel = setup.message.is_some();

@@ -43,9 +43,11 @@ impl Plan {
         }
         let background = settings.may_background.then(|| background(settings, args));
         if args.flag("elevated") {
-            return Err("elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
-                        supported yet."
-                .into());
+            let runtime = if settings.sandbox.is_some() { "sandboxed" } else { "direct" };
+            return Err(format!(
+                "elevated is not available right now (runtime={runtime}).\nFailing gates: elevated commands are not supported \
+                 yet."
+            ));
         }
         let host = host(settings, args)?;
         let env = variables(args, host)?;
@@ -61,17 +63,39 @@ impl Plan {
     }
 
     /// The directory to run in: the one asked for, else the workspace, with a warning.
-    pub(super) async fn directory(&mut self, resolver: &Resolver, workspace: &Path) -> PathBuf {
+    pub(super) async fn directory(
+        &mut self,
+        settings: &ExecSettings,
+        resolver: &Resolver,
+        workspace: &Path,
+    ) -> PathBuf {
+        let root = settings.sandbox.as_ref().map(|sandbox| sandbox.inner_workspace());
+        let workspace = root.as_deref().unwrap_or(workspace);
         let Some(workdir) = &self.workdir else { return workspace.to_owned() };
         let wanted = resolver.absolute(workdir);
-        if tokio::fs::metadata(&wanted).await.is_ok_and(|meta| meta.is_dir()) {
-            return wanted;
+        let found = match &settings.sandbox {
+            Some(sandbox) => {
+                is_directory_within(sandbox.workspace(), &wanted).await.then(|| sandbox.inner(&wanted))
+            }
+            None => {
+                tokio::fs::metadata(&wanted).await.is_ok_and(|meta| meta.is_dir()).then_some(Some(wanted))
+            }
+        };
+        if let Some(directory) = found.flatten() {
+            return directory;
         }
         let warning =
             format!("Warning: workdir \"{workdir}\" is unavailable; using \"{}\".", workspace.display());
         self.warnings.push(warning);
         workspace.to_owned()
     }
+}
+
+/// Whether it is one, and no symbolic link leads it away.
+async fn is_directory_within(root: &Path, wanted: &Path) -> bool {
+    let (root, real) = (tokio::fs::canonicalize(root).await, tokio::fs::canonicalize(wanted).await);
+    let (Ok(root), Ok(real)) = (root, real) else { return false };
+    real.starts_with(root) && tokio::fs::metadata(&real).await.is_ok_and(|meta| meta.is_dir())
 }
 
 fn background(settings: &ExecSettings, args: &Args) -> Duration {
@@ -87,7 +111,24 @@ fn background(settings: &ExecSettings, args: &Args) -> Duration {
     asked.unwrap_or(settings.background)
 }
 
+/// In a sandbox, whatever host is configured: what is kept in does not come out by a setting of the commands.
+fn in_sandbox(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
+    match named(args, "host").unwrap_or(ExecHost::Sandbox) {
+        ExecHost::Sandbox if settings.security == Some(ExecSecurity::Deny) => {
+            Err("exec denied: security=deny".into())
+        }
+        ExecHost::Sandbox => Ok(ExecHost::Sandbox),
+        other @ (ExecHost::Gateway | ExecHost::Node) => Err(format!(
+            "exec host not allowed (requested {}; this session runs in a sandbox).",
+            other.as_str()
+        )),
+    }
+}
+
 fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
+    if settings.sandbox.is_some() {
+        return in_sandbox(settings, args);
+    }
     let configured = settings.host.unwrap_or(ExecHost::Sandbox);
     let requested = named(args, "host").unwrap_or(configured);
     if requested != configured {
@@ -108,8 +149,8 @@ fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
             "exec{on} needs an approval here, and approvals are not supported yet. Set tools.exec.security=full and \
              tools.exec.ask=off to run commands without."
         )),
-        ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: there is no sandbox yet. Set \
-                                       tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
+        ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: this session runs in no sandbox. Set \
+                                       agents.defaults.sandbox.mode, or tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
                                        commands on this host without one."
             .into()),
         ExecGate::NeedsNode => {
@@ -202,7 +243,7 @@ mod tests {
         let approval = "exec host=gateway needs an approval here, and approvals are not supported yet. Set \
                         tools.exec.security=full and tools.exec.ask=off to run commands without.";
         let anywhere = approval.replace(" host=gateway", "");
-        let no_sandbox = "exec host=sandbox is not available: there is no sandbox yet. Set tools.exec.host=gateway, \
+        let no_sandbox = "exec host=sandbox is not available: this session runs in no sandbox. Set agents.defaults.sandbox.mode, or tools.exec.host=gateway, \
                           tools.exec.security=full and tools.exec.ask=off to run commands on this host without one.";
         for (settings, args, text) in [
             (unset.clone(), json!({}), "Provide a command to start."),

@@ -12,6 +12,7 @@ use openclaw_protocol::SessionKey;
 
 use super::guard::CommandLock;
 use super::sessions::CommandSessions;
+use crate::sandbox::ActiveSandbox;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -48,6 +49,8 @@ pub struct ExecSettings {
     pub overlay: Arc<Overlay>,
     /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
     pub approvals_file: Option<PathBuf>,
+    /// Where commands run, if the run is in a sandbox. They run nowhere else then.
+    pub sandbox: Option<Arc<ActiveSandbox>>,
     /// Held by each running command; absent outside of a gateway.
     pub lock: Option<CommandLock>,
     /// The commands of this gateway.
@@ -85,6 +88,7 @@ impl ExecSettings {
             pass_env: config.pass_env.clone().unwrap_or_default(),
             overlay: Arc::default(),
             approvals_file: None,
+            sandbox: None,
             lock: None,
             sessions: Arc::new(CommandSessions::new(Box::new(|_, _| {}))),
             scope: String::new(),
