@@ -29,7 +29,6 @@ const NOT_YET: &[&str] = &[
     "onboard",
     "plugins",
     "reset",
-    "sandbox",
     "security",
     "tui",
     "uninstall",

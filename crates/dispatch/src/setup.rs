@@ -13,6 +13,7 @@ use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionSettings, SessionStore};
+use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -46,6 +47,8 @@ pub struct Deps {
     pub command_lock: Option<CommandLock>,
     /// The commands that run.
     pub command_sessions: Arc<CommandSessions>,
+    /// Where runs are held that the config wants held.
+    pub sandboxes: Arc<Sandboxes>,
     /// The gateway's own secrets: no tool may print them.
     pub secrets: Vec<SecretString>,
     /// The gateway around it, for chat commands; `None` where there is none.

@@ -425,6 +425,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
         command_lock: None,
         command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
+        sandboxes: Arc::new(openclaw_tools::sandbox::Sandboxes::new("/no/program", dir)),
         secrets: Vec::new(),
         surroundings: None,
     }

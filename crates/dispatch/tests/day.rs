@@ -268,6 +268,7 @@ impl Person {
             command_variables: Vec::new(),
             command_lock: None,
             command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
+            sandboxes: Arc::new(openclaw_tools::sandbox::Sandboxes::new("/no/program", home)),
             secrets: Vec::new(),
             surroundings: None,
         })

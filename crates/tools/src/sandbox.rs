@@ -23,7 +23,7 @@ mod settings;
 pub use active::ActiveSandbox;
 pub(crate) use active::{Inside, Launch};
 pub use local::{ENTER, Level, enter};
-pub use name::scope_key;
+pub use name::{scope_key, workspace_of};
 pub use policy::{SandboxPolicy, Source};
 pub use registry::{Entry, Registry};
 pub use sandboxes::{SandboxError, Sandboxes, Wanted};

@@ -23,7 +23,8 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
+use openclaw_tools::sandbox::ActiveSandbox;
+use openclaw_tools::{ExecSettings, Setup, toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
@@ -32,7 +33,9 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, tools};
+use super::{
+    NotBegun, RunControl, Runner, group_tools, history_limit, memory_flush, protections, sandbox, tools,
+};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
 use crate::commands::{Hints, Reasoning};
@@ -202,9 +205,15 @@ impl Runner {
             None => skills,
         };
         let from = (row.payload.conversation(), origin);
-        let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
-        let parts =
-            PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
+        let sandbox = self.sandbox(&session, &settings, &skills).await?;
+        let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let parts = PromptParts {
+            files: &files,
+            skills: &skills,
+            tools: &tools,
+            sandbox: sandbox.as_deref(),
+            at: row.payload.conversation(),
+        };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
@@ -319,7 +328,7 @@ impl Runner {
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
-        (shield, skills): (&Shield, &Snapshot),
+        (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
         (at, origin): (Option<&Address>, Option<&Origin>),
     ) -> Toolbox {
         let agent = &session.agent;
@@ -336,11 +345,17 @@ impl Runner {
         exec.scope = format!("agent:{}", agent.id);
         exec.owner = Some(session.key.clone());
         let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
-        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
+        let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
+        let mut allowed =
+            tools::allowed(&settings.config, agent, provider, model, &session.key, [group, held]);
+        sandbox::without_writing(sandbox.map(Arc::as_ref), &mut allowed);
+        exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
-        // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
-        toolbox(Setup { confinement: Confinement::Host, exec, message }, &allowed)
+        toolbox(
+            Setup { confinement: sandbox::confinement(sandbox.map(Arc::as_ref)), exec, message },
+            &allowed,
+        )
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.

@@ -37,7 +37,8 @@ impl Runner {
         let model = (model.provider.as_str(), model.model.as_str());
         let turn = self.message_turn(row);
         let from = (row.payload.conversation(), row.payload.origin.as_deref());
-        let tools = self.tools(session, &settings, model, (&shield, &skills), from);
+        let sandbox = self.sandbox(session, &settings, &skills).await?;
+        let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {
             id: format!("skill-{}", row.run_id),

@@ -14,11 +14,12 @@ pub(super) fn allowed(
     provider: &str,
     model: &str,
     session_key: &SessionKey,
-    group: Option<ToolPolicy>,
+    [group, sandbox]: [Option<ToolPolicy>; 2],
 ) -> Vec<String> {
     let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
     let mut steps = steps(config, agent, provider, model, session_key);
     steps.extend(group.map(|policy| PolicyStep { label: "channels.*.groups.*.tools", policy }));
+    steps.extend(sandbox.map(|policy| PolicyStep { label: "tools.sandbox.tools", policy }));
     let selection = tool_policy::select(&CATALOGUE, &tools, Sender::Owner, &steps);
     for warning in selection.warnings {
         tracing::warn!(agent = %agent.id, %warning, "tool policy");
@@ -85,7 +86,7 @@ mod tests {
         let config: Config = serde_json::from_value(document.clone()).unwrap();
         let agent = config.agent(&AgentId::default());
         let key = SessionKey::parse(key).unwrap();
-        assert_eq!(allowed(&config, &agent, "google", "g-1", &key, None), expected, "{document}");
+        assert_eq!(allowed(&config, &agent, "google", "g-1", &key, [None, None]), expected, "{document}");
     }
 
     #[test]

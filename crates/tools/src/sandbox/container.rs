@@ -6,7 +6,7 @@ mod ensure;
 
 use super::active::{Inside, Launch};
 pub(super) use cli::{Cli, ContainerError};
-pub(super) use ensure::{Making, ensure, prune};
+pub(super) use ensure::{Making, ensure, prune, remove};
 
 /// The container of one run.
 #[derive(Debug, Clone)]

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use openclaw_config::settings::SandboxScope;
+use openclaw_config::settings::{SandboxScope, WorkspaceAccess};
 use openclaw_protocol::AgentId;
 use sha1::{Digest as _, Sha1};
+
+use super::settings::SandboxSettings;
 
 /// Longest name of a container.
 const LONGEST_NAME: usize = 63;
@@ -21,6 +23,21 @@ pub fn scope_key(scope: SandboxScope, agent: &AgentId, session: &str) -> String 
             "" => "main".to_owned(),
             session => session.to_owned(),
         },
+    }
+}
+
+/// The host directory that is the workspace of a sandbox.
+pub fn workspace_of(
+    settings: &SandboxSettings,
+    agent: &AgentId,
+    agent_workspace: &Path,
+    session: &str,
+) -> PathBuf {
+    match settings.access {
+        WorkspaceAccess::ReadWrite => agent_workspace.to_owned(),
+        WorkspaceAccess::None | WorkspaceAccess::ReadOnly => {
+            directory(&settings.root, settings.scope, &scope_key(settings.scope, agent, session))
+        }
     }
 }
 

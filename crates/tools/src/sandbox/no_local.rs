@@ -11,7 +11,7 @@ use super::settings::DockerSettings;
 pub const ENTER: &str = "--sandbox-enter";
 
 /// How much of the kernel is used: there is no such kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {}
 
 impl Level {

@@ -101,6 +101,15 @@ impl Sandboxes {
         Self::new(program, state_dir)
     }
 
+    /// With a level that is taken as given: what a kernel without user namespaces gives can be had on any.
+    pub async fn at_level(self, level: Level) -> Self {
+        let works = self.level().await.and_then(|most| match most {
+            most if most >= level => Ok(level),
+            most => Err(format!("it has {} alone", most.as_str())),
+        });
+        Self { level: OnceCell::new_with(Some(works)), ..self }
+    }
+
     /// How much of the kernel can be used; else why nothing.
     pub async fn level(&self) -> Result<Level, String> {
         self.level.get_or_init(|| local::level(&self.program, Path::new("/usr"))).await.clone()
@@ -114,13 +123,33 @@ impl Sandboxes {
         Ok(self.opened(wanted).await?)
     }
 
+    /// Removes a sandbox; the next run makes it anew. Its directory stays.
+    ///
+    /// # Errors
+    /// When it is still there.
+    pub async fn remove(&self, config: &Config, entry: &Entry) -> Result<(), SandboxError> {
+        Ok(self.removed(config, entry).await?)
+    }
+
+    async fn removed(&self, config: &Config, entry: &Entry) -> Result<(), Why> {
+        let local = Registry::local(&self.state_dir);
+        if local.find(&entry.container_name).is_some() {
+            return Ok(local.forget(&entry.container_name)?);
+        }
+        let known = ["docker", "podman"].map(|name| Cli::new(name, config.environment()));
+        for cli in known.iter().filter(|cli| cli.is_installed()) {
+            container::remove(cli, &entry.container_name).await?;
+        }
+        Ok(Registry::containers(&self.state_dir).forget(&entry.container_name)?)
+    }
+
     async fn opened(&self, wanted: Wanted<'_>) -> Result<ActiveSandbox, Why> {
         let settings = SandboxSettings::of(wanted.config, wanted.agent);
         let key = name::scope_key(settings.scope, wanted.agent, wanted.session_key);
         let name = name::container(&settings.docker.prefix, settings.scope, &key);
         let making = Arc::clone(self.making.lock().entry(name.clone()).or_default());
         let _one_at_a_time = making.lock().await;
-        let workspace = directory(&settings, &key, wanted).await?;
+        let workspace = directory(&settings, wanted).await?;
         let agent_workspace =
             (settings.access == WorkspaceAccess::ReadOnly).then_some(wanted.agent_workspace);
         let environment = wanted.config.environment();
@@ -203,11 +232,11 @@ impl Sandboxes {
 }
 
 /// The host directory that is the workspace inside, with what it starts with.
-async fn directory(settings: &SandboxSettings, key: &str, wanted: Wanted<'_>) -> Result<PathBuf, Why> {
+async fn directory(settings: &SandboxSettings, wanted: Wanted<'_>) -> Result<PathBuf, Why> {
+    let directory = name::workspace_of(settings, wanted.agent, wanted.agent_workspace, wanted.session_key);
     if settings.access == WorkspaceAccess::ReadWrite {
-        return Ok(wanted.agent_workspace.to_owned());
+        return Ok(directory);
     }
-    let directory = name::directory(&settings.root, settings.scope, key);
     let (root, from, skills) = (directory.clone(), wanted.agent_workspace.to_owned(), wanted.skills.to_vec());
     let seeded = tokio::task::spawn_blocking(move || seed::seed(&root, &from, &skills)).await;
     match seeded.map_err(io::Error::other).and_then(|seeded| seeded) {

@@ -35,14 +35,14 @@ pub(super) struct Spec {
     pub(super) terminal: bool,
 }
 
-/// How much of the kernel is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How much of the kernel is used, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Namespaces, with Landlock and seccomp on top.
-    Namespaces,
     /// Landlock and seccomp alone, where user namespaces are refused: paths are those of the host.
     Landlock,
+    /// Namespaces, with Landlock and seccomp on top.
+    Namespaces,
 }
 
 impl Level {

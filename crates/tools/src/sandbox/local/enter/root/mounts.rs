@@ -107,7 +107,7 @@ pub(super) fn process_files() -> Result<(), Failure> {
     fs::create_dir(PROC).doing("mount /proc")?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     // The first process is not for the command to look at: its arguments tell where things are on the host.
-    mount(Some("proc"), PROC, Some("proc"), flags, Some("hidepid=invisible"))
+    mount(Some("proc"), PROC, Some("proc"), flags, Some("hidepid=ptraceable"))
         .or_else(|_| mount(Some("proc"), PROC, Some("proc"), flags, NOBODY))
         .doing("mount /proc")
 }
