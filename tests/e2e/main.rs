@@ -81,6 +81,8 @@ mod queue_modes;
 mod reference_state;
 mod repeated_keys;
 mod responses;
+mod sandbox;
+mod sandbox_escape;
 mod sessions_methods;
 mod setup;
 mod shared_places;

@@ -1,7 +1,6 @@
 //! A protection that the config asks for and this version can't give: what would rely on it is refused, and every surface
 //! says why and what to do.
 
-use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
@@ -18,79 +17,6 @@ async fn harmful(marks: &std::path::Path) -> ModelServer {
         Reply::text("done"),
     ])
     .await
-}
-
-fn sandbox(mode: &str) -> Value {
-    json!({
-        "agents": {"defaults": {"sandbox": {"mode": mode, "workspaceAccess": "none"}}},
-        "tools": {"sandbox": {"tools": {"deny": ["exec"]}}},
-    })
-}
-
-#[tokio::test]
-async fn a_run_that_would_need_a_sandbox_does_not_begin_and_every_surface_says_why() {
-    let marks = tempfile::tempdir().unwrap();
-    let model = harmful(marks.path()).await;
-    let gateway = gateway().fake_model(&model.v1()).config(sandbox("all")).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    let words = ["agents.defaults.sandbox.mode is \"all\", but there is no sandbox yet", "Set it to \"off\""];
-    let says = |text: &str| {
-        words.iter().for_each(|words| assert!(text.contains(words), "no \"{words}\" in: {text}"))
-    };
-
-    send(&mut client, "main", "go", "run-1").await;
-    let ended = end(&mut client, "run-1").await;
-    assert_eq!(ended["state"], "error", "{ended}");
-    says(ended["errorMessage"].as_str().unwrap());
-    let params = json!({"message": "go", "sessionKey": "agent:main:main", "idempotencyKey": "run-2"});
-    client.call("agent", params).await.unwrap();
-    let wait = client.request("agent.wait", json!({"runId": "run-2"})).await.unwrap();
-    assert_eq!(wait["status"], "error", "{wait}");
-    says(wait["error"].as_str().unwrap());
-
-    assert_eq!(model.requests().len(), 0, "the model was asked");
-    assert_eq!(std::fs::read_dir(marks.path()).unwrap().count(), 0);
-    let history = client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
-    assert_eq!(history["messages"], json!([]), "the session was begun");
-
-    for method in ["status", "health"] {
-        let answer = client.request(method, json!({})).await.unwrap();
-        let unmet = &answer["unmetProtections"];
-        assert_eq!(
-            (&unmet[0]["key"], &unmet[0]["value"]),
-            (&json!("agents.defaults.sandbox.mode"), &json!("\"all\""))
-        );
-        says(unmet[0]["message"].as_str().unwrap());
-    }
-    let status = openclaw(&gateway, &["status"]).await;
-    says(&status.out);
-    says(&openclaw(&gateway, &["health"]).await.out);
-    gateway.logged("agents.defaults.sandbox.mode is \"all\", but there is no sandbox yet").await.unwrap();
-}
-
-#[tokio::test]
-async fn a_sandbox_outside_of_the_main_session_leaves_that_one_alone() {
-    let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let gateway = gateway().fake_model(&model.v1()).config(sandbox("non-main")).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
-    send(&mut client, "agent:main:side", "hello", "run-2").await;
-    assert_eq!(end(&mut client, "run-2").await["state"], "error");
-    assert_eq!(model.requests().len(), 1);
-}
-
-#[tokio::test]
-async fn a_sandbox_that_is_asked_for_while_the_gateway_runs_holds_for_the_next_run() {
-    let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
-    edit(&gateway, |config| config["agents"]["defaults"]["sandbox"] = json!({"mode": "all"}));
-    gateway.logged("agents.defaults.sandbox.mode is \"all\"").await.unwrap();
-    gateway.logged("config change applied: agents.defaults.sandbox").await.unwrap();
-    send(&mut client, "main", "hello", "run-2").await;
-    assert_eq!(end(&mut client, "run-2").await["state"], "error");
-    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -163,11 +89,4 @@ async fn a_client_does_not_connect_without_the_certificate_check_it_is_told_to_m
     }
     let knocked = listener.accept();
     assert!(knocked.is_err(), "somebody connected: {knocked:?}");
-}
-
-fn edit(gateway: &GatewayUnderTest, change: impl FnOnce(&mut Value)) {
-    let path = gateway.state_dir().join("openclaw.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    change(&mut config);
-    std::fs::write(path, config.to_string()).unwrap();
 }

@@ -26,7 +26,6 @@ const READ_ALL_THE_SAME: &[(&str, &str)] = &[
     ("channels", "a type of its own: its keys are said one by one"),
     ("gateway.tailscale.mode", "a protection: refused"),
     ("gateway.tls.enabled", "a protection: refused"),
-    ("tools.sandbox.tools", "the policy of sandboxes, which there are none of yet"),
 ];
 
 /// A field of the typed config.

@@ -239,6 +239,11 @@ impl Place {
         Ok(self)
     }
 
+    /// The directory that the file is in, held open.
+    pub fn directory(&self) -> &OwnedFd {
+        &self.directory
+    }
+
     /// Opens the file for reading. A pipe or device is refused rather than waited for.
     pub fn open(&self) -> Result<File, PlaceError> {
         Ok(open_file(&self.directory, &self.name, &self.shown)?.0)

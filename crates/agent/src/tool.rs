@@ -72,8 +72,8 @@ pub struct ToolFacts {
 pub enum Reach {
     /// Anywhere: it keeps to the directory that it is confined to.
     Confinable,
-    /// Only where nothing is confined: nothing would hold it.
-    Unconfined,
+    /// Where nothing is confined, or in a sandbox: it can't hold itself to a directory.
+    Sandboxed,
 }
 
 impl ToolFacts {

@@ -8,6 +8,7 @@ mod hooks;
 mod message;
 mod models;
 mod models_auth;
+mod sandbox;
 mod skills;
 mod system;
 mod tools;
@@ -29,6 +30,7 @@ pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
 };
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
+pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
 pub(crate) use tools::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Who asks to be let in on chat platforms
     Pairing(PairingArgs),
+    /// Sandboxes: what holds for a session, which there are
+    Sandbox(SandboxArgs),
     /// List stored conversations
     Sessions(SessionsArgs),
     /// Create the config file, the workspace and the sessions directory

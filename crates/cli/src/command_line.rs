@@ -28,7 +28,6 @@ const NOT_YET: &[&str] = &[
     "onboard",
     "plugins",
     "reset",
-    "sandbox",
     "security",
     "tui",
     "uninstall",

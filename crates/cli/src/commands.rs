@@ -24,6 +24,7 @@ mod message;
 mod models;
 mod pairing;
 mod questions;
+mod sandbox;
 mod sessions;
 mod setup;
 mod skills;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Message(args) => message::run(&args, context),
         Command::Models(args) => models::run(args, context),
         Command::Pairing(args) => pairing::run(&args, context),
+        Command::Sandbox(args) => sandbox::run(&args, context),
         Command::Sessions(args) => sessions::run(&args, context),
         Command::Setup(args) => setup::run(&args, context),
         Command::Skills(args) => skills::run(&args, context),

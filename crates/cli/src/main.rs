@@ -18,6 +18,10 @@ mod testing;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before anything else runs: this process becomes a command in a sandbox, and nothing but its arguments may influence it.
+    if std::env::args_os().nth(1).is_some_and(|first| first == openclaw_tools::sandbox::ENTER) {
+        return openclaw_tools::sandbox::enter(std::env::args_os().skip(2));
+    }
     let args: Vec<String> =
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     // Before anything is read or started: scripts ask for the version all the time.

@@ -7,7 +7,6 @@
 
 use std::fmt;
 
-use openclaw_protocol::AgentId;
 use serde_json::Value;
 
 use crate::Config;
@@ -30,59 +29,19 @@ pub struct Unmet {
 pub enum Refuses {
     /// The start of the gateway.
     Start,
-    /// Runs, before they begin.
-    Runs(Agents, Sessions),
+    /// Runs in groups and rooms of this chat platform, before they begin.
+    GroupRuns(String),
     /// Every call of `exec`; the run itself goes on.
     Exec,
     /// Connections from here to the gateway of `gateway.remote`.
     Connections,
 }
 
-/// Whose runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Agents {
-    /// Of this one.
-    Only(AgentId),
-    /// Of all but these.
-    Except(Vec<AgentId>),
-}
-
-/// The runs of which sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sessions {
-    /// All.
-    All,
-    /// All but the agent's main session.
-    ExceptMain,
-    /// Groups and rooms of this chat platform.
-    GroupsOf(String),
-}
-
-/// What has to be known of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct RunFacts<'a> {
-    /// Its agent.
-    pub agent: &'a AgentId,
-    /// Whether it is in the agent's main session.
-    pub is_main: bool,
-    /// The platforms whose groups it belongs to, by its own session or by the one that spawned it.
-    pub group_channels: &'a [&'a str],
-}
-
 impl Unmet {
-    /// Whether it keeps this run from beginning.
-    pub fn refuses_run(&self, run: &RunFacts<'_>) -> bool {
-        let Refuses::Runs(agents, sessions) = &self.refuses else { return false };
-        let is_its_agent = match agents {
-            Agents::Only(agent) => agent == run.agent,
-            Agents::Except(others) => !others.contains(run.agent),
-        };
-        is_its_agent
-            && match sessions {
-                Sessions::All => true,
-                Sessions::ExceptMain => !run.is_main,
-                Sessions::GroupsOf(channel) => run.group_channels.contains(&channel.as_str()),
-            }
+    /// Whether it keeps a run from beginning that belongs to groups of these platforms, by its own session or by the one that
+    /// spawned it.
+    pub fn refuses_run(&self, group_channels: &[&str]) -> bool {
+        matches!(&self.refuses, Refuses::GroupRuns(channel) if group_channels.contains(&channel.as_str()))
     }
 
     /// What is missing, and what is refused for it.
@@ -144,14 +103,6 @@ pub const RULES: &[Rule] = &[
         find: tls,
     },
     Rule {
-        keys: "agents.defaults.sandbox.mode, agents.list.*.sandbox.mode",
-        lack: "there is no sandbox yet",
-        effect: "runs that would have to be in it do not begin",
-        remedy: "Set it to \"off\" to let them work on this host with all rights of the gateway's user; tools.deny takes \
-                 tools away.",
-        find: sandbox,
-    },
-    Rule {
         keys: "tools and toolsBySender of a group or room below channels",
         lack: "tool policies of groups are not enforced yet",
         effect: "runs in sessions of that platform's groups do not begin",
@@ -179,8 +130,13 @@ pub const RULES: &[Rule] = &[
 pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["channels"], "no chat platform is connected: nobody's message comes in"),
     (
-        &["agents.defaults.sandbox", "agents.list.*.sandbox", "tools.sandbox", "agents.list.*.tools.sandbox"],
-        "nothing runs in a sandbox: where one is asked for, the run does not begin",
+        &[
+            "agents.defaults.sandbox.browser",
+            "agents.list.*.sandbox.browser",
+            "agents.defaults.sandbox.sessionToolsVisibility",
+            "agents.list.*.sandbox.sessionToolsVisibility",
+        ],
+        "a sandbox has no browser, and no tool reaches other sessions",
     ),
     (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
     (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
@@ -212,36 +168,12 @@ fn tls(config: &Config) -> Vec<Found> {
     asked.then(found).into_iter().collect()
 }
 
-/// The mode of each agent that has one, then the shared one for the others.
-fn sandbox(config: &Config) -> Vec<Found> {
-    let found = |key: String, mode: SandboxMode, agents| {
-        let sessions = match mode {
-            SandboxMode::Off => return None,
-            SandboxMode::NonMain => Sessions::ExceptMain,
-            SandboxMode::All => Sessions::All,
-        };
-        let value = format!("\"{}\"", mode.as_str());
-        Some(Found { key, value, refuses: Refuses::Runs(agents, sessions) })
-    };
-    let mut own = Vec::new();
-    let mut all = Vec::new();
-    for (at, entry) in config.agents.list.iter().enumerate() {
-        let Some(mode) = entry.sandbox.mode else { continue };
-        let agent = AgentId::normalize(&entry.id);
-        all.extend(found(format!("agents.list.{at}.sandbox.mode"), mode, Agents::Only(agent.clone())));
-        own.push(agent);
-    }
-    let shared = config.agents.defaults.sandbox.mode.unwrap_or_default();
-    all.extend(found("agents.defaults.sandbox.mode".to_owned(), shared, Agents::Except(own)));
-    all
-}
-
 /// One for each platform that has such a policy anywhere.
 fn group_tools(config: &Config) -> Vec<Found> {
     let channels = config.document().get("channels").and_then(Value::as_object);
     let found = |(channel, section): (&String, &Value)| {
         let key = tool_policy_below(section, &format!("channels.{channel}"))?;
-        let refuses = Refuses::Runs(Agents::Except(Vec::new()), Sessions::GroupsOf(channel.clone()));
+        let refuses = Refuses::GroupRuns(channel.clone());
         Some(Found { key, value: "set".to_owned(), refuses })
     };
     channels.into_iter().flatten().filter_map(found).collect()
@@ -277,9 +209,17 @@ fn exec(config: &Config) -> Vec<Found> {
         let says_something = own.host.is_some() || own.security.is_some() || own.ask.is_some();
         says_something.then(|| (format!("agents.list.{at}.tools.exec"), own.over(shared)))
     });
+    let has_sandbox = config.agents.defaults.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off)
+        || config
+            .agents
+            .list
+            .iter()
+            .any(|entry| entry.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off));
     let found = |(key, exec): (String, Exec)| match exec.gate() {
         // What is denied is denied: nothing is missing.
         ExecGate::Open | ExecGate::Denied => None,
+        // It is refused in sessions that are in none.
+        ExecGate::NeedsSandbox if has_sandbox => None,
         ExecGate::NeedsApproval | ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
             Some(Found { key, value: exec.rules(), refuses: Refuses::Exec })
         }

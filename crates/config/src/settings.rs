@@ -15,6 +15,7 @@ mod hooks;
 mod logging;
 mod messages;
 mod models;
+mod sandbox;
 mod session;
 mod skills;
 mod streaming;
@@ -30,7 +31,7 @@ use crate::{Environment, Paths};
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode,
     ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
-    PrunedTools, ResolvedAgent, Sandbox, SandboxMode, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
+    PrunedTools, ResolvedAgent, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use approvals::{Approvals, ForwardMode, ForwardTarget, ForwardedApprovals};
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
@@ -49,6 +50,9 @@ pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, Que
 pub use models::{
     BedrockDiscovery, CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider,
     ProviderAuth,
+};
+pub use sandbox::{
+    Sandbox, SandboxBackend, SandboxDocker, SandboxMode, SandboxPrune, SandboxScope, Ulimit, WorkspaceAccess,
 };
 pub use session::{
     AgentToAgent, MaintenanceMode, ResetByType, ResetMode, ResetRule, RuleMatch, SendPolicyRules, SendRule,

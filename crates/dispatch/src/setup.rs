@@ -15,6 +15,7 @@ use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionSettings, SessionStore};
 use openclaw_tools::approvals::Approvals;
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
+use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -50,6 +51,8 @@ pub struct Deps {
     pub approvals: Arc<Approvals>,
     /// The commands that run.
     pub command_sessions: Arc<CommandSessions>,
+    /// Where runs are held that the config wants held.
+    pub sandboxes: Arc<Sandboxes>,
     /// The gateway's own secrets: no tool may print them.
     pub secrets: Vec<SecretString>,
     /// The gateway around it, for chat commands; `None` where there is none.

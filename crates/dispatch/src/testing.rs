@@ -426,6 +426,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         command_lock: None,
         approvals: Arc::default(),
         command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
+        sandboxes: Arc::new(openclaw_tools::sandbox::Sandboxes::new("/no/program", dir)),
         secrets: Vec::new(),
         surroundings: None,
     }

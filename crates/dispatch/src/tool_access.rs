@@ -8,7 +8,8 @@ use openclaw_channels::Platforms;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy};
 use openclaw_protocol::SessionKey;
-use openclaw_sessions::SessionEntry;
+use openclaw_sessions::{SessionEntry, SessionSettings};
+use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
 use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
 
 use crate::messages::place::configured;
@@ -34,6 +35,9 @@ type Label = &'static str;
 
 /// Where the tools of a group are configured.
 const GROUP: Label = "channels.*.groups.*.tools";
+
+/// Where the tools of a sandbox are configured.
+const SANDBOX: Label = "tools.sandbox.tools";
 
 /// What is so of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +72,11 @@ pub struct Explanation {
 pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> Explanation {
     let group = group_tools::policy(run.config, run.session, entry, None);
     let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
-    let Selection { verdicts, warnings } = select(run, &tools, group);
+    let is_held = is_held(run);
+    let held = is_held.then(|| SandboxPolicy::of(run.config, &run.agent.id).lists());
+    let Selection { verdicts, warnings } = select(run, &tools, group, held);
     let conditions = Conditions {
+        has_sandbox: is_held,
         confinement: &Confinement::Host,
         has_channel: !configured(platforms, run.config).is_empty(),
         apply_patch: apply_patch::absence(&run.agent.exec.apply_patch, run.provider, run.model),
@@ -92,14 +99,26 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
     Explanation { tools, warnings }
 }
 
+/// Whether runs of the session are held to a sandbox.
+fn is_held(run: RunOf<'_>) -> bool {
+    let rules = SessionSettings::from(run.config).key_rules();
+    let is_main = rules.is_main(run.session) && rules.agent_of(run.session) == run.agent.id;
+    SandboxSettings::of(run.config, &run.agent.id).holds(is_main)
+}
+
 /// Runs the chain of the policy over some tools. Whoever reaches the gateway's own protocol is the owner.
-pub(crate) fn select(run: RunOf<'_>, tools: &[Candidate<'_>], group: Option<ToolPolicy>) -> Selection {
+pub(crate) fn select(
+    run: RunOf<'_>,
+    tools: &[Candidate<'_>],
+    group: Option<ToolPolicy>,
+    sandbox: Option<ToolPolicy>,
+) -> Selection {
     let caller = Caller { sender: Sender::Owner, is_subagent: run.session.is_subagent() };
-    tool_policy::select(&CATALOGUE, tools, caller, &steps(run, group))
+    tool_policy::select(&CATALOGUE, tools, caller, &steps(run, group, sandbox))
 }
 
 /// The configured steps in the order of the specification. Each narrows what the ones before left.
-fn steps(run: RunOf<'_>, group: Option<ToolPolicy>) -> Vec<PolicyStep> {
+fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>) -> Vec<PolicyStep> {
     let RunOf { config, agent, provider, model, session } = run;
     let by = |policies: &BTreeMap<String, ToolPolicy>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
@@ -122,6 +141,7 @@ fn steps(run: RunOf<'_>, group: Option<ToolPolicy>) -> Vec<PolicyStep> {
     steps.push(list_step("agents.list[].tools", own));
     steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
     steps.extend(group.map(|policy| PolicyStep { label: GROUP, policy }));
+    steps.extend(sandbox.map(|policy| PolicyStep { label: SANDBOX, policy }));
     if session.is_subagent() {
         steps.push(list_step("tools.subagents.tools", &config.tools.subagents.tools));
     }

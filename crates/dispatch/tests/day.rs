@@ -269,6 +269,7 @@ impl Person {
             command_lock: None,
             approvals: Arc::default(),
             command_sessions: Arc::new(openclaw_tools::CommandSessions::new(Box::new(|_, _| {}))),
+            sandboxes: Arc::new(openclaw_tools::sandbox::Sandboxes::new("/no/program", home)),
             secrets: Vec::new(),
             surroundings: None,
         })

@@ -11,6 +11,8 @@ use crate::row::{Confinement, Setup};
 pub struct Conditions<'a> {
     /// How far the file tools reach.
     pub confinement: &'a Confinement,
+    /// Whether commands run in a sandbox.
+    pub has_sandbox: bool,
     /// Whether a chat platform is configured.
     pub has_channel: bool,
     /// Why `apply_patch` is not offered ([`crate::apply_patch::absence`]).
@@ -23,6 +25,7 @@ impl<'a> From<&'a Setup> for Conditions<'a> {
     fn from(setup: &'a Setup) -> Self {
         Self {
             confinement: &setup.confinement,
+            has_sandbox: setup.exec.sandbox.is_some(),
             has_channel: setup.message.is_some(),
             // A setup was decided on already, and nobody asks it for the reason.
             apply_patch: (!setup.apply_patch).then_some(Absence::OtherModels),

@@ -19,7 +19,7 @@ mod slug;
 mod start;
 mod terminal;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -34,7 +34,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{DEFAULT_WAIT, Question};
 use crate::args::Args;
-use crate::row::{Setup, ToolRow};
+use crate::path::Resolver;
+use crate::row::{Confinement, Setup, ToolRow};
+use crate::sandbox::{Inside, Launch};
 use approvals::resolve::{Asked, Decision, ToolValues};
 use asking::Waiting;
 use gate::{Case, Judged};
@@ -58,7 +60,7 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🛠️",
     label_arguments: &["command"],
     aliases: &["bash"],
-    reach: Reach::Unconfined,
+    reach: Reach::Sandboxed,
     ..ToolFacts::named("exec")
 };
 
@@ -113,7 +115,7 @@ impl Exec {
     async fn command(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let settings = &self.setup.exec;
         let mut plan = Plan::of(settings, &args).map_err(ToolError::Failed)?;
-        let cwd = plan.directory(&self.setup.resolver(&context), &context.workspace).await;
+        let cwd = plan.directory(settings, &self.resolver(&plan, &context), &context.workspace).await;
         let login_path = match plan.host {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
@@ -128,7 +130,7 @@ impl Exec {
                 Decision::Ask => return self.ask(case, &judged, order, &plan, &context.call_id),
             }
         }
-        let session = self.start(&mut plan, &order, &context.call_id)?;
+        let session = self.start(&mut plan, order, login_path.as_deref(), &context.call_id)?;
         match wait(&session, plan.background, &context).await {
             Waited::Ended(end) => conclude(&session, end, &plan),
             Waited::InBackground => Ok(still_running(&session, &plan)),
@@ -136,12 +138,20 @@ impl Exec {
         }
     }
 
+    /// Finds the directory that a command runs in. One that leaves the sandbox begins in the agent's workspace.
+    fn resolver(&self, plan: &Plan, context: &ToolContext) -> Resolver {
+        let home = self.setup.exec.environment.home();
+        match plan.host {
+            ExecHost::Gateway => Resolver::new(home, context.workspace.clone(), Confinement::Host),
+            ExecHost::Sandbox | ExecHost::Node => self.setup.resolver(context),
+        }
+    }
+
     fn order(&self, plan: &Plan, cwd: PathBuf, login_path: Option<&str>) -> Order {
         let settings = &self.setup.exec;
         Order {
-            shell: environment::shell(settings),
+            launch: launch(settings, plan, &cwd, login_path),
             command: plan.command.clone(),
-            environment: environment::compose(settings, &plan.env, login_path),
             timeout: plan.timeout,
             max_output_chars: settings.max_output_chars,
             cwd,
@@ -152,15 +162,23 @@ impl Exec {
     }
 
     /// Starts the command; without a terminal where none can be had.
-    fn start(&self, plan: &mut Plan, order: &Order, call_id: &str) -> Result<Arc<Session>, ToolError> {
+    fn start(
+        &self,
+        plan: &mut Plan,
+        order: Order,
+        login_path: Option<&str>,
+        call_id: &str,
+    ) -> Result<Arc<Session>, ToolError> {
         let settings = &self.setup.exec;
-        let owner =
-            || Owner { told: settings.owner.clone().filter(|_| settings.notify_on_exit), ..self.owner() };
-        let started = match settings.sessions.start(call_id, owner(), order.clone()) {
-            Err(NotStarted::Io(error)) if order.in_terminal => {
+        let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
+        let owner = Owner { told, ..self.owner() };
+        let cwd = order.cwd.clone();
+        let started = match settings.sessions.start(call_id, owner.clone(), order) {
+            Err(NotStarted::Io(error)) if plan.in_terminal => {
                 plan.warnings
                     .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
-                settings.sessions.start(call_id, owner(), Order { in_terminal: false, ..order.clone() })
+                plan.in_terminal = false;
+                settings.sessions.start(call_id, owner, self.order(plan, cwd, login_path))
             }
             started => started,
         };
@@ -205,16 +223,39 @@ impl Exec {
     }
 }
 
+/// What is started: the command in the sandbox, or on this host.
+fn launch(settings: &ExecSettings, plan: &Plan, cwd: &Path, login_path: Option<&str>) -> Launch {
+    const TERM: &str = "xterm-256color";
+    let Plan { command, env, in_terminal, .. } = plan;
+    let terminal = |mut environment: Vec<(String, String)>| {
+        if *in_terminal {
+            environment::set(&mut environment, "TERM", TERM.to_owned());
+        }
+        environment
+    };
+    match plan.sandbox(settings) {
+        Some(sandbox) => {
+            let environment = &terminal(sandbox.environment(env, &settings.path_prepend));
+            sandbox.launch(Inside { command, directory: cwd, environment, in_terminal: *in_terminal })
+        }
+        None => {
+            let environment = terminal(environment::compose(settings, env, login_path));
+            environment::on_host(settings, command, cwd, environment)
+        }
+    }
+}
+
 /// What a command is judged by.
 fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order) -> Case {
-    let path = order.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let variables = &order.launch.environment;
+    let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     Case {
         host: plan.host,
         command: order.command.clone(),
         agent: settings.agent.clone(),
         session_key: settings.owner.as_ref().map(ToString::to_string),
         values,
-        shell: order.shell.clone().into(),
+        shell: order.launch.program.clone().into(),
         path: path.unwrap_or_default(),
         cwd: order.cwd.clone(),
         home: settings.environment.home(),

@@ -20,6 +20,7 @@ mod path;
 mod process;
 mod read;
 mod row;
+pub mod sandbox;
 #[cfg(test)]
 mod testing;
 mod web;

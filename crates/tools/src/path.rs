@@ -16,11 +16,18 @@ pub(crate) struct Resolver {
     home: PathBuf,
     workspace: PathBuf,
     confinement: Confinement,
+    /// The name that the workspace has for commands in a sandbox.
+    inner: Option<PathBuf>,
 }
 
 impl Resolver {
     pub(crate) fn new(home: PathBuf, workspace: PathBuf, confinement: Confinement) -> Self {
-        Self { home, workspace, confinement }
+        Self { home, workspace, confinement, inner: None }
+    }
+
+    /// Also takes the paths that commands in the sandbox see.
+    pub(crate) fn with_inner(self, inner: PathBuf) -> Self {
+        Self { inner: Some(inner), ..self }
     }
 
     /// An existing file, also under the spellings macOS stores: a model types plain characters, the file's name may hold
@@ -131,7 +138,12 @@ impl Resolver {
             Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
             Some(_) | None => PathBuf::from(plain),
         };
-        without_dots(&self.workspace.join(expanded))
+        let absolute = without_dots(&self.workspace.join(expanded));
+        let inside = self.inner.as_deref().and_then(|inner| absolute.strip_prefix(inner).ok());
+        match inside.filter(|_| !absolute.starts_with(without_dots(&self.workspace))) {
+            Some(inside) => without_dots(&self.workspace.join(inside)),
+            None => absolute,
+        }
     }
 }
 

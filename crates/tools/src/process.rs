@@ -26,7 +26,7 @@ const FACTS: ToolFacts = ToolFacts {
     prompt_position: 9,
     emoji: "🧰",
     label_arguments: &["sessionId"],
-    reach: Reach::Unconfined,
+    reach: Reach::Sandboxed,
     ..ToolFacts::named("process")
 };
 

@@ -43,7 +43,15 @@ pub struct Setup {
 impl Setup {
     /// Finds the files of a call.
     pub(crate) fn resolver(&self, context: &ToolContext) -> Resolver {
-        Resolver::new(self.exec.environment.home(), context.workspace.clone(), self.confinement.clone())
+        let Some(sandbox) = &self.exec.sandbox else {
+            return Resolver::new(
+                self.exec.environment.home(),
+                context.workspace.clone(),
+                self.confinement.clone(),
+            );
+        };
+        let root = sandbox.workspace().to_owned();
+        Resolver::new(root.clone(), root, self.confinement.clone()).with_inner(sandbox.inner_workspace())
     }
 }
 
@@ -70,7 +78,8 @@ impl ToolRow {
     }
 
     fn absence(&self, conditions: &Conditions<'_>) -> Option<Absence> {
-        let is_loose = self.facts.reach == Reach::Unconfined && *conditions.confinement != Confinement::Host;
+        let is_held = *conditions.confinement == Confinement::Host || conditions.has_sandbox;
+        let is_loose = self.facts.reach == Reach::Sandboxed && !is_held;
         match self.build {
             None => Some(Absence::NotBuiltIn),
             Some(_) if is_loose => Some(Absence::NotConfinable),

@@ -72,8 +72,7 @@ impl MemoryFlush {
     }
 }
 
-/// Whether the agent could save anything. (A run in a sandbox, where the workspace may be closed to it, does not begin at all while
-/// there is none.) Two looks at directory entries, and only where memory is due.
+/// Whether the agent could save anything, outside of a sandbox. Two looks at directory entries, and only where memory is due.
 pub fn can_be_saved(workspace: &Path) -> bool {
     let memory = workspace.join("memory");
     let place = if memory.exists() { memory.join(".") } else { workspace.to_owned() };

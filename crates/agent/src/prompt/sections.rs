@@ -220,7 +220,7 @@ fn documentation(inputs: &PromptInputs<'_>) -> Vec<String> {
 fn sandbox(inputs: &PromptInputs<'_>) -> Vec<String> {
     let Some(note) = &inputs.sandbox else { return Vec::new() };
     let mut lines = owned(&[
-        "Your tools run in a sandbox (Docker).",
+        "Your tools run in a sandbox.",
         "Some tools may be missing because of the sandbox's policy.",
         "Sub-agents stay in the sandbox and have no elevated access. Ask before anything that needs the host.",
     ]);

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentTools, BlockChunk, BlockCoalesce, Config, Exec, GroupChat, Heartbeat, HumanDelay, ToolPolicy,
+    AgentTools, BlockChunk, BlockCoalesce, Config, Exec, GroupChat, Heartbeat, HumanDelay, Sandbox,
+    ToolPolicy,
 };
 
 /// `agents`.
@@ -141,38 +142,6 @@ pub struct AgentEntry {
     pub sandbox: Sandbox,
     /// Tool policy.
     pub tools: AgentTools,
-}
-
-/// `sandbox`: what is read of it while there is none.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct Sandbox {
-    /// Which sessions it is for; default off.
-    pub mode: Option<SandboxMode>,
-}
-
-/// `sandbox.mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SandboxMode {
-    /// None.
-    #[default]
-    Off,
-    /// All but the agent's main session.
-    NonMain,
-    /// All.
-    All,
-}
-
-impl SandboxMode {
-    /// The word used in the config.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::NonMain => "non-main",
-            Self::All => "all",
-        }
-    }
 }
 
 /// A model with fallbacks. In the file a plain string is the same as `{primary}`.

@@ -114,6 +114,8 @@ pub struct AgentTools {
     pub exec: Exec,
     /// Commands outside the sandbox.
     pub elevated: Elevated,
+    /// The agent's policy in a sandbox.
+    pub sandbox: ToolsScope,
 }
 
 /// Which tools a run may use.
@@ -350,7 +352,7 @@ pub struct Elevated {
     pub allow_from: BTreeMap<String, Vec<TextOrNumber>>,
 }
 
-/// An id that may be written as a number.
+/// An id or a size that may be written as a number.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TextOrNumber {
@@ -358,6 +360,15 @@ pub enum TextOrNumber {
     Text(String),
     /// A number.
     Number(serde_json::Number),
+}
+
+impl std::fmt::Display for TextOrNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text.trim()),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
 }
 
 /// `tools.agentToAgent`.

@@ -43,8 +43,11 @@ impl Runner {
         let skills = self.skills_of(&session, settings).await;
         let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let tools = self.tools(&session, settings, model, (&shield, &skills), Asking::default());
-        let parts = PromptParts { files: &files, skills: &skills, tools: &tools, at: None };
+        let sandbox = self.sandbox(&session, settings, &skills).await?;
+        let tools =
+            self.tools(&session, settings, model, (&shield, &skills, sandbox.as_ref()), Asking::default());
+        let sandbox = sandbox.as_deref();
+        let parts = PromptParts { files: &files, skills: &skills, tools: &tools, sandbox, at: None };
         let (_, report) = self.system_prompt(None, &session, settings, first, parts);
         Ok(SystemPromptReport { source: ReportSource::Estimate, ..report })
     }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::prepare::{Flush, Preparation};
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, result, run_agent};
+use super::{NotBegun, RunControl, Runner, result, run_agent, sandbox};
 use crate::api::Occasion;
 use crate::commands::Intent;
 use crate::inbox::Row;
@@ -34,6 +34,7 @@ pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &
         && row.payload.is_interaction()
         && session.reset.is_none()
         && flush.is_due(model.model.context_window(), fill(&session.entry))
+        && sandbox::reaches_workspace(settings, &session.agent, &session.key)
         && can_be_saved(&session.agent.workspace)
 }
 

@@ -24,7 +24,8 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{ElevatedLevel, Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::{Confinement, ExecSettings, Setup, SkillBins, WebSettings, apply_patch, toolbox};
+use openclaw_tools::sandbox::ActiveSandbox;
+use openclaw_tools::{ExecSettings, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
@@ -34,7 +35,8 @@ use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::{
-    NotBegun, RunControl, Runner, elevated, group_tools, history_limit, memory_flush, protections, tools,
+    NotBegun, RunControl, Runner, elevated, group_tools, history_limit, memory_flush, protections, sandbox,
+    tools,
 };
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
@@ -211,9 +213,15 @@ impl Runner {
             elevated: hints.and_then(|hints| hints.elevated),
             ..from
         };
-        let tools = self.tools(&session, &settings, model, (&shield, &skills), from);
-        let parts =
-            PromptParts { files: &files, skills: &skills, tools: &tools, at: row.payload.conversation() };
+        let sandbox = self.sandbox(&session, &settings, &skills).await?;
+        let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let parts = PromptParts {
+            files: &files,
+            skills: &skills,
+            tools: &tools,
+            sandbox: sandbox.as_deref(),
+            at: row.payload.conversation(),
+        };
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
@@ -328,7 +336,7 @@ impl Runner {
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
-        (shield, skills): (&Shield, &Snapshot),
+        (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
         Asking { at, origin, exec: asked, elevated: elevated_wish }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
@@ -352,14 +360,18 @@ impl Runner {
         exec.scope = format!("agent:{}", agent.id);
         exec.owner = Some(session.key.clone());
         let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
-        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key, group);
+        let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
+        let mut allowed =
+            tools::allowed(&settings.config, agent, provider, model, &session.key, [group, held]);
+        sandbox::without_writing(sandbox.map(Arc::as_ref), &mut allowed);
+        exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
-        // A run that asks for a sandbox did not get here.
         let message = self.message_setup(&settings.config, at);
         let apply_patch = apply_patch::is_offered(&agent.exec.apply_patch, provider, model);
         let web =
             WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
-        toolbox(Setup { confinement: Confinement::Host, exec, message, apply_patch, web }, &allowed)
+        let confinement = sandbox::confinement(sandbox.map(Arc::as_ref));
+        toolbox(Setup { confinement, exec, message, apply_patch, web }, &allowed)
     }
 
     /// Finds the programs that the skills of an agent name.

@@ -1,8 +1,6 @@
 //! A run that would have to do without a protection the config asks for does not begin.
 
-use openclaw_config::protections::RunFacts;
 use openclaw_config::settings::Exec;
-use openclaw_protocol::AgentId;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde::Deserialize;
@@ -16,23 +14,16 @@ use crate::setup::Settings;
 /// Whether the run may begin. `entry` is its session's row, where it has one.
 pub(super) fn check(
     settings: &Settings,
-    agent: &AgentId,
     key: &SessionKey,
     entry: Option<&SessionEntry>,
 ) -> Result<(), NotBegun> {
     if settings.unmet.is_empty() {
         return Ok(());
     }
-    let rules = settings.sessions.key_rules();
     let spawner = entry.and_then(|entry| SessionKey::parse(entry.spawned_by.as_deref()?).ok());
     let groups: Vec<&str> =
         [Some(key), spawner.as_ref()].into_iter().flatten().filter_map(group_channel).collect();
-    let run = RunFacts {
-        agent,
-        is_main: rules.is_main(key) && rules.agent_of(key) == *agent,
-        group_channels: &groups,
-    };
-    match settings.unmet.iter().find(|unmet| unmet.refuses_run(&run)) {
+    match settings.unmet.iter().find(|unmet| unmet.refuses_run(&groups)) {
         Some(unmet) => Err(NotBegun::because(format!("Error: the run did not begin. {unmet}"))),
         None => Ok(()),
     }
@@ -75,39 +66,11 @@ fn named<'a, T: Deserialize<'a>>(name: Option<&'a str>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use openclaw_config::settings::{Config, ExecGate};
     use openclaw_config::unmet_protections;
     use serde_json::{Value, json};
 
     use super::*;
-
-    fn settings(document: &Value) -> Settings {
-        let config: Config = serde_json::from_value(document.clone()).unwrap();
-        let unmet = unmet_protections(&config).into();
-        Settings { config: Arc::new(config), unmet, ..Settings::default() }
-    }
-
-    #[test]
-    fn the_session_decides_what_its_run_would_need() {
-        let sandbox = |mode: &str| settings(&json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}}));
-        let (all, others, none) = (sandbox("all"), sandbox("non-main"), sandbox("off"));
-        for (settings, agent, key, begins) in [
-            (&none, "main", "agent:main:telegram:group:1", true),
-            (&all, "main", "agent:main:main", false),
-            (&others, "main", "agent:main:main", true),
-            (&others, "main", "agent:main:side", false),
-            (&others, "main", "agent:main:main:thread:7", false),
-            (&others, "main", "agent:main:subagent:x", false),
-            (&others, "work", "agent:work:main", true),
-            // Another agent's main session is not its own.
-            (&others, "work", "agent:main:main", false),
-        ] {
-            let (agent, session) = (AgentId::normalize(agent), SessionKey::parse(key).unwrap());
-            assert_eq!(check(settings, &agent, &session, None).is_ok(), begins, "{key}");
-        }
-    }
 
     #[test]
     fn a_groups_tool_policy_holds_for_what_the_group_spawned() {
@@ -127,7 +90,7 @@ mod tests {
             ("agent:main:subagent:x", None, true),
         ] {
             let session = SessionKey::parse(key).unwrap();
-            assert_eq!(check(&settings, &AgentId::default(), &session, entry).is_ok(), begins, "{key}");
+            assert_eq!(check(&settings, &session, entry).is_ok(), begins, "{key}");
         }
     }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Runner;
 use super::prepare::Prepared;
 use super::reply_media::LoadedMedia;
+use super::sandbox;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
@@ -116,7 +117,8 @@ impl<'a> Reply<'a> {
         context: &PrefixContext,
         quoted: Quoted,
     ) -> Self {
-        let config = Arc::clone(&runner.settings().config);
+        let current = runner.settings();
+        let config = Arc::clone(&current.config);
         let address = &to.address;
         let agent = config.agent(&key.agent_or(&config.default_agent()));
         let surface =
@@ -125,7 +127,7 @@ impl<'a> Reply<'a> {
         let prefix = prefix(settings.prefix.as_deref(), context);
         let quotes = ReplyFilter::sharing(settings.reply_to, false, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
-        let workspace = agent.workspace;
+        let workspace = sandbox::files_of(&current, &agent, key);
         Self { runner, run_id, key, to, settings, account, workspace, prefix, quotes, has_words: false }
     }
 

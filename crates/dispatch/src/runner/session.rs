@@ -106,7 +106,7 @@ impl Runner {
         let agent_id = agent_of(row, settings);
         let agent = settings.config.agent(&agent_id);
         let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
-        protections::check(settings, &agent_id, &key, stored.as_deref())?;
+        protections::check(settings, &key, stored.as_deref())?;
         let named = self.asked_reset(row, &agent, settings).await;
         let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));

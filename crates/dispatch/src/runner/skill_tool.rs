@@ -38,7 +38,8 @@ impl Runner {
         let turn = self.message_turn(row);
         let origin = row.payload.origin.as_deref();
         let from = Asking { at: row.payload.conversation(), origin, ..Asking::default() };
-        let tools = self.tools(session, &settings, model, (&shield, &skills), from);
+        let sandbox = self.sandbox(session, &settings, &skills).await?;
+        let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {
             id: format!("skill-{}", row.run_id),

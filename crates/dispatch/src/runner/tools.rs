@@ -14,11 +14,11 @@ pub(super) fn allowed(
     provider: &str,
     model: &str,
     session_key: &SessionKey,
-    group: Option<ToolPolicy>,
+    [group, sandbox]: [Option<ToolPolicy>; 2],
 ) -> Vec<String> {
     let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
     let run = RunOf { config, agent, provider, model, session: session_key };
-    let selection = tool_access::select(run, &tools, group);
+    let selection = tool_access::select(run, &tools, group, sandbox);
     for warning in &selection.warnings {
         tracing::warn!(agent = %agent.id, %warning, "tool policy");
     }

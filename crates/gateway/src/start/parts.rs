@@ -22,6 +22,7 @@ use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
 use openclaw_tools::approvals::Approvals;
+use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
@@ -91,6 +92,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         command_lock: Some(command_lock(paths.state_dir()).await),
         approvals: Arc::clone(&approvals),
         command_sessions: command_sessions(&system_events, &heartbeats, settings.sessions.default_agent()),
+        sandboxes: Arc::new(Sandboxes::of_this_process(paths.state_dir())),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
         surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
     })

@@ -10,6 +10,7 @@ use super::Foreground;
 use super::session::{Ending, Order};
 use super::sessions::Owner;
 use super::settings::ExecSettings;
+use crate::sandbox::Launch;
 
 /// How long a login shell may take to say its `PATH`.
 const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(15);
@@ -54,7 +55,7 @@ fn inherited(settings: &ExecSettings) -> Vec<(String, String)> {
     inherited
 }
 
-fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
+pub(super) fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
     match variables.iter_mut().find(|(known, _)| known == name) {
         Some((_, old)) => *old = value,
         None => variables.push((name.to_owned(), value)),
@@ -83,12 +84,24 @@ pub(super) fn shell(settings: &ExecSettings) -> String {
     bash.map_or_else(|| "sh".into(), |bash| bash.to_string_lossy().into_owned())
 }
 
+/// A command of the shell, outside of any sandbox. `$0` of the command is the shell, as a terminal has it.
+pub(super) fn on_host(
+    settings: &ExecSettings,
+    command: &str,
+    directory: &Path,
+    environment: Vec<(String, String)>,
+) -> Launch {
+    let shell = shell(settings);
+    let arguments = ["-c", command, &shell].map(Into::into).to_vec();
+    Launch { arguments, program: shell.into(), environment, directory: directory.to_owned() }
+}
+
 /// Asks a login shell for its `PATH`; nothing if it does not say.
 pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationToken) -> Option<String> {
+    let command = "exec \"$0\" -lc 'printf \"\\n%s\" \"$PATH\"'";
     let order = Order {
-        shell: shell(settings),
-        command: "exec \"$0\" -lc 'printf \"\\n%s\" \"$PATH\"'".into(),
-        environment: inherited(settings),
+        launch: on_host(settings, command, Path::new("/"), inherited(settings)),
+        command: command.into(),
         timeout: Some(LOGIN_SHELL_TIMEOUT),
         max_output_chars: settings.max_output_chars,
         cwd: "/".into(),

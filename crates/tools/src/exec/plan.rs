@@ -1,6 +1,7 @@
 //! What is to be run, where, and whether it may be (spec `tools.md` §3.1): settings and arguments in, a plan out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::settings::{ExecAsk, ExecGate, ExecHost, ExecSecurity};
@@ -11,6 +12,7 @@ use super::environment::forbidden;
 use super::settings::{Elevated, ElevatedMode, ExecSettings, window};
 use crate::args::Args;
 use crate::path::Resolver;
+use crate::sandbox::ActiveSandbox;
 
 /// A command that may run.
 #[derive(Debug, PartialEq)]
@@ -58,18 +60,46 @@ impl Plan {
         Ok(Self { command, host, rules, workdir, env, timeout, background, is_fed, in_terminal, warnings })
     }
 
+    /// The sandbox it runs in; nothing where it runs on this host.
+    pub(super) fn sandbox<'a>(&self, settings: &'a ExecSettings) -> Option<&'a Arc<ActiveSandbox>> {
+        settings.sandbox.as_ref().filter(|_| self.host == ExecHost::Sandbox)
+    }
+
     /// The directory to run in: the one asked for, else the workspace, with a warning.
-    pub(super) async fn directory(&mut self, resolver: &Resolver, workspace: &Path) -> PathBuf {
+    pub(super) async fn directory(
+        &mut self,
+        settings: &ExecSettings,
+        resolver: &Resolver,
+        workspace: &Path,
+    ) -> PathBuf {
+        let sandbox = self.sandbox(settings).cloned();
+        let root = sandbox.as_ref().map(|sandbox| sandbox.inner_workspace());
+        let workspace = root.as_deref().unwrap_or(workspace);
         let Some(workdir) = &self.workdir else { return workspace.to_owned() };
         let wanted = resolver.absolute(workdir);
-        if tokio::fs::metadata(&wanted).await.is_ok_and(|meta| meta.is_dir()) {
-            return wanted;
+        let found = match &sandbox {
+            Some(sandbox) => {
+                is_directory_within(sandbox.workspace(), &wanted).await.then(|| sandbox.inner(&wanted))
+            }
+            None => {
+                tokio::fs::metadata(&wanted).await.is_ok_and(|meta| meta.is_dir()).then_some(Some(wanted))
+            }
+        };
+        if let Some(directory) = found.flatten() {
+            return directory;
         }
         let warning =
             format!("Warning: workdir \"{workdir}\" is unavailable; using \"{}\".", workspace.display());
         self.warnings.push(warning);
         workspace.to_owned()
     }
+}
+
+/// Whether it is one, and no symbolic link leads it away.
+async fn is_directory_within(root: &Path, wanted: &Path) -> bool {
+    let (root, real) = (tokio::fs::canonicalize(root).await, tokio::fs::canonicalize(wanted).await);
+    let (Ok(root), Ok(real)) = (root, real) else { return false };
+    real.starts_with(root) && tokio::fs::metadata(&real).await.is_ok_and(|meta| meta.is_dir())
 }
 
 fn background(settings: &ExecSettings, args: &Args) -> Duration {
@@ -83,6 +113,20 @@ fn background(settings: &ExecSettings, args: &Args) -> Duration {
     )]
     let asked = args.number("yieldMs").map(|ms| window(Some(ms as u64)));
     asked.unwrap_or(settings.background)
+}
+
+/// In a sandbox, whatever host is configured: what is kept in does not come out by a setting of the commands.
+fn in_sandbox(settings: &ExecSettings, args: &Args) -> Result<(ExecHost, Option<ToolValues>), String> {
+    match named(args, "host").unwrap_or(ExecHost::Sandbox) {
+        ExecHost::Sandbox if settings.security == Some(ExecSecurity::Deny) => {
+            Err("exec denied: security=deny".into())
+        }
+        ExecHost::Sandbox => Ok((ExecHost::Sandbox, None)),
+        other @ (ExecHost::Gateway | ExecHost::Node) => Err(format!(
+            "exec host not allowed (requested {}; this session runs in a sandbox).",
+            other.as_str()
+        )),
+    }
 }
 
 /// How far it is elevated: as the call says, else as its session does where that may be.
@@ -103,6 +147,9 @@ fn elevated(settings: &ExecSettings, args: &Args) -> Result<ElevatedMode, String
 
 /// Where it runs, and by which rules.
 fn host(settings: &ExecSettings, args: &Args) -> Result<(ExecHost, Option<ToolValues>), String> {
+    if settings.sandbox.is_some() {
+        return in_sandbox(settings, args);
+    }
     let configured = settings.host.unwrap_or(ExecHost::Sandbox);
     let requested = named(args, "host").unwrap_or(configured);
     if requested != configured {
@@ -120,8 +167,8 @@ fn host(settings: &ExecSettings, args: &Args) -> Result<(ExecHost, Option<ToolVa
         ExecGate::Denied => Err("exec denied: security=deny".into()),
         // Without a host it runs here: rules that are set hold here as well.
         ExecGate::NeedsApproval => Ok((ExecHost::Gateway, Some(narrowed(settings, args)))),
-        ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: there is no sandbox yet. Set \
-                                       tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
+        ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: this session runs in no sandbox. Set \
+                                       agents.defaults.sandbox.mode, or tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
                                        commands on this host without one."
             .into()),
         ExecGate::NeedsNode => {
@@ -211,7 +258,7 @@ mod tests {
         use ExecSecurity::{Deny, Full};
         let unset = settings(None, None, None);
         let background = "Warning: background execution is disabled; running synchronously.";
-        let no_sandbox = "exec host=sandbox is not available: there is no sandbox yet. Set tools.exec.host=gateway, \
+        let no_sandbox = "exec host=sandbox is not available: this session runs in no sandbox. Set agents.defaults.sandbox.mode, or tools.exec.host=gateway, \
                           tools.exec.security=full and tools.exec.ask=off to run commands on this host without one.";
         for (settings, args, text) in [
             (unset.clone(), json!({}), "Provide a command to start."),

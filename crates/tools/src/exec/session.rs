@@ -20,6 +20,7 @@ use super::guard::CommandLock;
 use super::output::{Output, Stream};
 use super::start::{Input, Started};
 use super::terminal::Queries;
+use crate::sandbox::Launch;
 
 /// How long a killed command has to be gone, and a finished one's output to end.
 const GRACE: Duration = Duration::from_secs(1);
@@ -31,11 +32,12 @@ const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// What to run.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
-    pub(super) shell: String,
+    /// What is started.
+    pub(super) launch: Launch,
+    /// The command, as it is shown.
     pub(super) command: String,
+    /// Where it runs, as it is shown.
     pub(super) cwd: PathBuf,
-    /// The whole environment.
-    pub(super) environment: Vec<(String, String)>,
     /// Absent: none.
     pub(super) timeout: Option<Duration>,
     pub(super) max_output_chars: usize,
@@ -44,13 +46,6 @@ pub(super) struct Order {
     pub(super) in_terminal: bool,
     /// Held as long as the command may run.
     pub(super) lock: Option<CommandLock>,
-}
-
-impl Order {
-    /// What the shell is told. `$0` of the command is the shell, as a terminal has it.
-    pub(super) fn arguments(&self) -> [&str; 3] {
-        ["-c", &self.command, &self.shell]
-    }
 }
 
 /// A command.

@@ -14,6 +14,7 @@ use super::approvals::store::ApprovalsStore;
 use super::guard::CommandLock;
 use super::sessions::CommandSessions;
 use crate::approvals::Approvals;
+use crate::sandbox::ActiveSandbox;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -115,6 +116,8 @@ pub struct ExecSettings {
     pub running_notice: Duration,
     /// Whether commands may be elevated, and whether they are where the call does not say.
     pub elevated: Elevated,
+    /// Where commands run, if the run is in a sandbox. They run nowhere else then.
+    pub sandbox: Option<Arc<ActiveSandbox>>,
     /// Held by each running command; absent outside of a gateway.
     pub lock: Option<CommandLock>,
     /// The commands of this gateway.
@@ -158,6 +161,7 @@ impl ExecSettings {
             skill_bins: SkillBins::default(),
             running_notice: Duration::from_millis(config.approval_running_notice_ms.unwrap_or(10_000)),
             elevated: Elevated::default(),
+            sandbox: None,
             lock: None,
             sessions: Arc::new(CommandSessions::new(Box::new(|_, _| {}))),
             scope: String::new(),

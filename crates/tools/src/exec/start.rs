@@ -50,11 +50,12 @@ pub(super) fn start(order: &Order) -> io::Result<Started> {
 }
 
 fn with_pipes(order: &Order, guard: Guard) -> io::Result<Started> {
-    let mut child = Command::new(&order.shell)
-        .args(order.arguments())
-        .current_dir(&order.cwd)
+    let launch = &order.launch;
+    let mut child = Command::new(&launch.program)
+        .args(&launch.arguments)
+        .current_dir(&launch.directory)
         .env_clear()
-        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .stdin(if order.is_fed { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -71,12 +72,12 @@ fn in_terminal(order: &Order, mut guard: Guard) -> io::Result<Started> {
     let failed = |error: pty_process::Error| io::Error::other(error);
     let (pty, pts) = pty_process::open().map_err(failed)?;
     pty.resize(Size::new(TERMINAL.0, TERMINAL.1)).map_err(failed)?;
-    let command = pty_process::Command::new(&order.shell)
-        .args(order.arguments())
-        .current_dir(&order.cwd)
+    let launch = &order.launch;
+    let command = pty_process::Command::new(&launch.program)
+        .args(&launch.arguments)
+        .current_dir(&launch.directory)
         .env_clear()
-        .envs(order.environment.iter().map(|(name, value)| (name, value)))
-        .env("TERM", "xterm-256color")
+        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .kill_on_drop(true);
     let child = command.spawn(pts).map_err(failed)?;
     // Without its terminal, which goes with us, it gets a hangup; the guard ends what does not mind that.

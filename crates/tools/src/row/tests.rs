@@ -366,8 +366,13 @@ fn the_reason_for_an_absence_is_the_one_that_a_toolbox_goes_by() {
     let off: WebTools =
         serde_json::from_value(json!({"search": {"enabled": false}, "fetch": {"enabled": false}})).unwrap();
     let on = WebTools::default();
-    let conditions =
-        Conditions { confinement: &Confinement::Host, has_channel: true, apply_patch: None, web: &on };
+    let conditions = Conditions {
+        confinement: &Confinement::Host,
+        has_sandbox: false,
+        has_channel: true,
+        apply_patch: None,
+        web: &on,
+    };
     let no_patch = Some(Absence::OtherProviders);
     for (conditions, tool, expect) in [
         (conditions, "read", None),

@@ -16,10 +16,12 @@ use openclaw_config::ResolvedAgent;
 use openclaw_models::Candidate;
 use openclaw_models::reference::ModelNames;
 use openclaw_sessions::time::now_ms;
+use openclaw_tools::sandbox::ActiveSandbox;
 
 use super::reasoning;
 use crate::request::WEBCHAT;
 use crate::runner::Runner;
+use crate::runner::sandbox;
 use crate::runner::session::Session;
 use crate::setup::Settings;
 
@@ -28,6 +30,7 @@ pub(in crate::runner) struct PromptParts<'a> {
     pub(in crate::runner) files: &'a [BootstrapFile],
     pub(in crate::runner) skills: &'a Snapshot,
     pub(in crate::runner) tools: &'a Toolbox,
+    pub(in crate::runner) sandbox: Option<&'a ActiveSandbox>,
     /// The conversation of a chat platform that is answered, if it is one.
     pub(in crate::runner) at: Option<&'a Address>,
 }
@@ -39,7 +42,7 @@ impl Runner {
         session: &Session,
         settings: &Settings,
         first: &Candidate,
-        PromptParts { files, skills, tools, at }: PromptParts<'_>,
+        PromptParts { files, skills, tools, sandbox, at }: PromptParts<'_>,
     ) -> (Arc<str>, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
@@ -47,13 +50,15 @@ impl Runner {
         let channel = at.map_or(WEBCHAT, |at| &at.channel);
         let message = self.message_setup(&settings.config, at);
         let current = message.as_ref().and_then(|message| message.current.as_ref());
+        let inner_skills = sandbox.map(|held| sandbox::skills_prompt(held, agent, skills));
         let inputs = PromptInputs {
             mode,
             tools,
-            skills: &skills.prompt,
+            skills: inner_skills.as_deref().unwrap_or(&skills.prompt),
+            sandbox: sandbox.map(sandbox::note),
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
-            workspace: agent.workspace.clone(),
+            workspace: sandbox.map_or_else(|| agent.workspace.clone(), ActiveSandbox::inner_workspace),
             extra,
             files,
             heartbeat_prompt: heartbeat_prompt(agent, settings),
@@ -91,6 +96,7 @@ impl Runner {
             provider: Some(first.model.provider().to_owned()),
             model: Some(first.model.id().to_owned()),
             workspace_dir: Some(agent.workspace.display().to_string()),
+            sandbox: sandbox::report(settings, agent, sandbox),
             bootstrap_max_chars: usize::try_from(agent.bootstrap_max_chars).ok(),
             ..ReportFrame::default()
         };

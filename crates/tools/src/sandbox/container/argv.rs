@@ -1,0 +1,158 @@
+//! What `docker` and `podman` are told: pure functions.
+
+use std::path::Path;
+
+use crate::sandbox::active::Inside;
+use crate::sandbox::settings::DockerSettings;
+
+/// What a container is made of.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sandbox) struct Made<'a> {
+    pub(in crate::sandbox) name: &'a str,
+    /// Who shares it.
+    pub(in crate::sandbox) key: &'a str,
+    pub(in crate::sandbox) settings: &'a DockerSettings,
+    pub(in crate::sandbox) workspace: &'a Path,
+    pub(in crate::sandbox) agent_workspace: Option<&'a Path>,
+}
+
+pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
+    let docker = made.settings;
+    let mut out = Arguments::of(["create", "--name", made.name]);
+    out.option("--label", "openclaw.sandbox=1");
+    out.option("--label", format!("openclaw.sessionKey={}", made.key));
+    out.option("--label", format!("openclaw.createdAtMs={now_ms}"));
+    out.option("--label", format!("openclaw.configHash={hash}"));
+    out.0.extend(docker.read_only_root.then(|| "--read-only".to_owned()));
+    out.options("--tmpfs", &docker.tmpfs);
+    out.option("--network", &docker.network);
+    out.options("--user", &docker.user);
+    out.options("--cap-drop", &docker.cap_drop);
+    out.option("--security-opt", "no-new-privileges");
+    out.options("--security-opt", docker.seccomp_profile.iter().map(|file| format!("seccomp={file}")));
+    out.options("--security-opt", docker.apparmor_profile.iter().map(|name| format!("apparmor={name}")));
+    out.options("--dns", &docker.dns);
+    out.options("--add-host", &docker.extra_hosts);
+    out.options("--pids-limit", docker.pids_limit);
+    out.options("--memory", &docker.memory);
+    out.options("--memory-swap", &docker.memory_swap);
+    out.options("--cpus", docker.cpus);
+    out.options("--ulimit", docker.ulimits.iter().map(|(name, limit)| format!("{name}={limit}")));
+    out.options("-v", &docker.binds);
+    out.option("--workdir", &docker.workdir);
+    out.option("-v", format!("{}:{}", made.workspace.display(), docker.workdir));
+    out.options("-v", made.agent_workspace.map(|dir| format!("{}:/agent:ro", dir.display())));
+    out.0.extend([docker.image.clone(), "sleep".to_owned(), "infinity".to_owned()]);
+    out.0
+}
+
+pub(super) fn exec(name: &str, inside: Inside<'_>) -> Vec<String> {
+    let mut out = Arguments::of(["exec", "-i"]);
+    out.0.extend(inside.in_terminal.then(|| "-t".to_owned()));
+    out.option("-w", inside.directory.display());
+    out.options("-e", inside.environment.iter().map(|(name, value)| format!("{name}={value}")));
+    out.0.extend([name, "sh", "-lc", inside.command].map(str::to_owned));
+    out.0
+}
+
+pub(super) fn setup(name: &str, command: &str) -> Vec<String> {
+    ["exec", "-i", name, "sh", "-lc", command].map(str::to_owned).to_vec()
+}
+
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn of<const N: usize>(first: [&str; N]) -> Self {
+        Self(first.map(str::to_owned).to_vec())
+    }
+
+    fn option(&mut self, name: &str, value: impl ToString) {
+        self.0.extend([name.to_owned(), value.to_string()]);
+    }
+
+    fn options<T: ToString>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
+        values.into_iter().for_each(|value| self.option(name, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::settings::Config;
+    use openclaw_protocol::AgentId;
+
+    use super::*;
+    use crate::sandbox::SandboxSettings;
+
+    fn defaults() -> DockerSettings {
+        SandboxSettings::of(&Config::default(), &AgentId::default()).docker
+    }
+
+    fn created(settings: &DockerSettings, agent: Option<&str>) -> String {
+        let made = Made {
+            name: "N",
+            key: "main",
+            settings,
+            workspace: Path::new("/boxes/a"),
+            agent_workspace: agent.map(Path::new),
+        };
+        create(made, 1, "H").join(" ")
+    }
+
+    const HEAD: &str = "create --name N --label openclaw.sandbox=1 --label openclaw.sessionKey=main --label \
+                        openclaw.createdAtMs=1 --label openclaw.configHash=H";
+    const MEMORY: &str = "--tmpfs /tmp --tmpfs /var/tmp --tmpfs /run";
+    const TAIL: &str = "openclaw-sandbox:bookworm-slim sleep infinity";
+
+    #[test]
+    fn a_container_is_created_as_the_reference_does() {
+        assert_eq!(
+            created(&defaults(), None),
+            format!(
+                "{HEAD} --read-only {MEMORY} --network none --cap-drop ALL --security-opt no-new-privileges --workdir \
+                 /workspace -v /boxes/a:/workspace {TAIL}"
+            )
+        );
+        let list = |text: &str| vec![text.to_owned()];
+        let all = DockerSettings {
+            read_only_root: false,
+            user: Some("1000:1000".into()),
+            network: "bridge".into(),
+            seccomp_profile: Some("/s.json".into()),
+            apparmor_profile: Some("ours".into()),
+            dns: list("1.1.1.1"),
+            extra_hosts: list("db:10.0.0.1"),
+            pids_limit: Some(64),
+            memory: Some("512m".into()),
+            memory_swap: Some("1g".into()),
+            cpus: Some(1.5),
+            ulimits: vec![("nofile".into(), "1024:2048".into())],
+            binds: list("/data:/data:ro"),
+            ..defaults()
+        };
+        assert_eq!(
+            created(&all, Some("/ws")),
+            format!(
+                "{HEAD} {MEMORY} --network bridge --user 1000:1000 --cap-drop ALL --security-opt no-new-privileges \
+                 --security-opt seccomp=/s.json --security-opt apparmor=ours --dns 1.1.1.1 --add-host db:10.0.0.1 \
+                 --pids-limit 64 --memory 512m --memory-swap 1g --cpus 1.5 --ulimit nofile=1024:2048 -v /data:/data:ro \
+                 --workdir /workspace -v /boxes/a:/workspace -v /ws:/agent:ro {TAIL}"
+            )
+        );
+    }
+
+    #[test]
+    fn a_command_is_executed_in_the_container() {
+        let environment = [("PATH".to_owned(), "/bin".to_owned()), ("A".to_owned(), "b c".to_owned())];
+        for (in_terminal, first) in [(false, vec!["exec", "-i"]), (true, vec!["exec", "-i", "-t"])] {
+            let inside = Inside {
+                command: "echo hi",
+                directory: Path::new("/workspace/x"),
+                environment: &environment,
+                in_terminal,
+            };
+            let rest = ["-w", "/workspace/x", "-e", "PATH=/bin", "-e", "A=b c", "N", "sh", "-lc", "echo hi"];
+            assert_eq!(exec("N", inside), [first, rest.to_vec()].concat());
+        }
+        assert_eq!(setup("N", "apt x"), ["exec", "-i", "N", "sh", "-lc", "apt x"]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Running `docker` and `podman`.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use openclaw_config::Environment;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Pulling an image, and a setup command, take their time.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A program that manages containers.
+#[derive(Debug, Clone)]
+pub(in crate::sandbox) struct Cli {
+    program: &'static str,
+    environment: Vec<(String, String)>,
+}
+
+/// Why there is no container; the owner is told.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::sandbox) enum ContainerError {
+    /// The program is not there.
+    #[error(
+        "{0} is not installed or not on PATH. Install it, or set agents.defaults.sandbox.backend to \"local\" for a sandbox \
+         that needs no daemon"
+    )]
+    NotInstalled(&'static str),
+    /// It said no.
+    #[error(
+        "{program} {what} failed: {said}. If {program} can't be used here, set agents.defaults.sandbox.backend to \"local\""
+    )]
+    Failed { program: &'static str, what: String, said: String },
+    /// There is no such image.
+    #[error("Sandbox image not found: {0}. Build or pull it first.")]
+    NoImage(String),
+    /// The list of containers can't be written.
+    #[error("the list of sandboxes can't be kept: {0}")]
+    Registry(#[from] std::io::Error),
+}
+
+impl Cli {
+    /// `docker` or `podman`, with what the gateway inherited: it says where their daemon is.
+    pub(in crate::sandbox) fn new(program: &'static str, environment: &Environment) -> Self {
+        let all = environment.vars().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self { program, environment: all.collect() }
+    }
+
+    /// Whether it is on `PATH`.
+    pub(in crate::sandbox) fn is_installed(&self) -> bool {
+        let path = self.environment.iter().find(|(name, _)| name == "PATH");
+        path.is_some_and(|(_, dirs)| dirs.split(':').any(|dir| Path::new(dir).join(self.program).is_file()))
+    }
+
+    pub(in crate::sandbox) fn program(&self) -> &'static str {
+        self.program
+    }
+
+    pub(super) fn environment(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
+    /// What it prints.
+    pub(super) async fn run(&self, arguments: &[String]) -> Result<String, ContainerError> {
+        let output = self.output(arguments).await?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(self.failed(arguments, &String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    async fn output(&self, arguments: &[String]) -> Result<Output, ContainerError> {
+        let child = Command::new(self.program)
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        match timeout(PATIENCE, child).await {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(ContainerError::NotInstalled(self.program))
+            }
+            Ok(Err(error)) => Err(self.failed(arguments, &error.to_string())),
+            Err(_) => Err(self.failed(arguments, "it took too long")),
+        }
+    }
+
+    fn failed(&self, arguments: &[String], said: &str) -> ContainerError {
+        let said: String = said.trim().chars().take(500).collect();
+        let what = arguments.first().cloned().unwrap_or_default();
+        ContainerError::Failed { program: self.program, what, said }
+    }
+}

@@ -1,0 +1,162 @@
+//! Makes a container that is there, runs, and was made with the settings in force.
+
+use openclaw_config::clock::now_ms;
+use serde_json::Map;
+use sha1::{Digest as _, Sha1};
+
+use super::argv::{self, Made};
+use super::cli::{Cli, ContainerError};
+use crate::sandbox::registry::{self, Entry, Registry};
+use crate::sandbox::settings::PruneSettings;
+
+const DEFAULT_IMAGE: &str = "openclaw-sandbox:bookworm-slim";
+/// What the default image is made from where it is missing.
+const BASE_IMAGE: &str = "debian:bookworm-slim";
+/// A container that was used lately is not taken away under its user.
+const HOT_MS: i64 = 5 * 60 * 1000;
+
+pub(in crate::sandbox) use argv::Made as Making;
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Missing,
+    Stopped,
+    Running,
+}
+
+/// What is to be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Use,
+    /// It is used, and was made with other settings.
+    UseOutdated,
+    Start,
+    Create,
+    Recreate,
+}
+
+fn step(state: &State, is_current: bool, last_used_ms: Option<i64>, now_ms: i64) -> Step {
+    let is_hot = last_used_ms.is_some_and(|used| now_ms.saturating_sub(used) < HOT_MS);
+    match (state, is_current) {
+        (State::Missing, _) => Step::Create,
+        (State::Running, true) => Step::Use,
+        (State::Stopped, true) => Step::Start,
+        (State::Running, false) if is_hot => Step::UseOutdated,
+        (State::Running | State::Stopped, false) => Step::Recreate,
+    }
+}
+
+/// What the container is made with, as one word.
+fn hash(made: Made<'_>) -> String {
+    let text =
+        argv::create(made, 0, "").join("\0") + made.settings.setup_command.as_deref().unwrap_or_default();
+    Sha1::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(in crate::sandbox) async fn ensure(
+    cli: &Cli,
+    registry: &Registry,
+    made: Made<'_>,
+) -> Result<(), ContainerError> {
+    let (hash, now, name) = (hash(made), now_ms(), made.name);
+    let known = registry.find(name);
+    let state = state(cli, name).await?;
+    let found = match state {
+        State::Missing => None,
+        State::Stopped | State::Running => label(cli, name).await,
+    };
+    let is_current = found.as_deref() == Some(hash.as_str());
+    let step = step(&state, is_current, known.as_ref().map(|entry| entry.last_used_at_ms), now);
+    match step {
+        Step::Use => {}
+        Step::UseOutdated => tracing::warn!(
+            container = name,
+            "the sandbox was made with other settings; make it anew with: openclaw sandbox recreate --session {}",
+            made.key
+        ),
+        Step::Start => drop(cli.run(&words(["start", name])).await?),
+        Step::Recreate => {
+            remove(cli, name).await?;
+            create(cli, made, now, &hash).await?;
+        }
+        Step::Create => create(cli, made, now, &hash).await?,
+    }
+    let is_new = matches!(step, Step::Create | Step::Recreate);
+    let entry = Entry {
+        container_name: name.to_owned(),
+        session_key: made.key.to_owned(),
+        created_at_ms: known.as_ref().filter(|_| !is_new).map_or(now, |entry| entry.created_at_ms),
+        last_used_at_ms: now,
+        image: made.settings.image.clone(),
+        config_hash: if step == Step::UseOutdated { found } else { Some(hash) },
+        rest: known.map_or_else(Map::new, |entry| entry.rest),
+    };
+    Ok(registry.note(entry)?)
+}
+
+async fn state(cli: &Cli, name: &str) -> Result<State, ContainerError> {
+    match cli.run(&words(["inspect", "-f", "{{.State.Running}}", name])).await {
+        Ok(text) if text == "true" => Ok(State::Running),
+        Ok(_) => Ok(State::Stopped),
+        Err(error @ ContainerError::NotInstalled(_)) => Err(error),
+        Err(_) => Ok(State::Missing),
+    }
+}
+
+async fn label(cli: &Cli, name: &str) -> Option<String> {
+    let format = "{{ index .Config.Labels \"openclaw.configHash\" }}";
+    cli.run(&words(["inspect", "-f", format, name])).await.ok().filter(|label| !label.is_empty())
+}
+
+async fn create(cli: &Cli, made: Made<'_>, now: i64, hash: &str) -> Result<(), ContainerError> {
+    image(cli, &made.settings.image).await?;
+    cli.run(&argv::create(made, now, hash)).await?;
+    cli.run(&words(["start", made.name])).await?;
+    if let Some(command) = &made.settings.setup_command {
+        cli.run(&argv::setup(made.name, command)).await?;
+    }
+    Ok(())
+}
+
+async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
+    let Err(error) = cli.run(&words(["image", "inspect", image])).await else { return Ok(()) };
+    let is_missing = match &error {
+        ContainerError::Failed { said, .. } => said.to_lowercase().contains("no such image"),
+        _ => false,
+    };
+    match (is_missing, image == DEFAULT_IMAGE) {
+        (false, _) => Err(error),
+        (true, false) => Err(ContainerError::NoImage(image.to_owned())),
+        (true, true) => {
+            cli.run(&words(["pull", BASE_IMAGE])).await?;
+            cli.run(&words(["tag", BASE_IMAGE, DEFAULT_IMAGE])).await.map(drop)
+        }
+    }
+}
+
+pub(in crate::sandbox) async fn remove(cli: &Cli, name: &str) -> Result<(), ContainerError> {
+    cli.run(&words(["rm", "-f", name])).await.map(drop)
+}
+
+/// Removes containers that are idle or old.
+pub(in crate::sandbox) async fn prune(cli: &Cli, registry: &Registry, settings: PruneSettings) {
+    let now = now_ms();
+    for entry in registry.entries().into_iter().filter(|entry| registry::is_due(entry, settings, now)) {
+        let name = &entry.container_name;
+        let removed = remove(cli, name).await;
+        let forgotten = registry.forget(name);
+        if let (Err(error), _) | (_, Err(error)) =
+            (removed.map_err(|e| e.to_string()), forgotten.map_err(|e| e.to_string()))
+        {
+            tracing::warn!(container = %name, %error, "an idle sandbox is not removed");
+        }
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+#[cfg(test)]
+mod tests;

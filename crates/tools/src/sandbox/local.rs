@@ -1,0 +1,101 @@
+//! The sandbox of the kernel: namespaces, Landlock and seccomp, without a daemon.
+//!
+//! Nothing can run between fork and exec in a program without `unsafe`, so the gateway starts itself again: [`enter`] reads what
+//! [`Local`] wrote, shuts itself in and becomes the command.
+
+mod enter;
+mod filter;
+mod plan;
+mod probe;
+mod rules;
+mod spec;
+
+use std::path::{Path, PathBuf};
+
+pub use enter::enter;
+pub(super) use plan::{BadSettings, View};
+pub(super) use probe::level;
+pub use spec::{ENTER, Level};
+use spec::{Spec, VARIABLE};
+
+use super::active::{Inside, Launch, SHELL};
+
+/// The sandbox of one run.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    /// Our own program.
+    program: PathBuf,
+    /// For a command without a terminal that starts in the workspace.
+    spec: Spec,
+}
+
+impl Local {
+    /// `program` is an `openclaw`.
+    pub(super) fn new(program: &Path, level: Level, view: &View<'_>) -> Result<Self, BadSettings> {
+        Ok(Self { program: program.to_owned(), spec: plan::spec(level, view)? })
+    }
+
+    pub(super) fn inner_workspace(&self) -> PathBuf {
+        self.spec.workspace().unwrap_or(Path::new("/")).to_owned()
+    }
+
+    /// A directory for temporary files, where `/tmp` can't be written.
+    pub(super) fn temporary(&self) -> Option<PathBuf> {
+        (self.spec.level == Level::Landlock).then(|| self.inner_workspace().join(".tmp"))
+    }
+
+    pub(super) fn launch(&self, inside: Inside<'_>) -> Launch {
+        let spec =
+            Spec { workdir: inside.directory.to_owned(), terminal: inside.in_terminal, ..self.spec.clone() };
+        let mut arguments = enter::arguments(&spec);
+        arguments.extend([SHELL, "-c", inside.command, SHELL].map(Into::into));
+        let variables = inside.environment.iter();
+        Launch {
+            program: self.program.clone().into(),
+            arguments,
+            environment: variables
+                .map(|(name, value)| (format!("{VARIABLE}{name}"), value.clone()))
+                .collect(),
+            directory: "/".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn local() -> Local {
+        let settings = super::super::SandboxSettings::of(&Default::default(), &Default::default());
+        let view = View {
+            settings: &settings.docker,
+            workspace: Path::new("/boxes/a"),
+            is_writable: true,
+            agent_workspace: None,
+            hidden: vec![],
+        };
+        Local::new(Path::new("/x/openclaw"), Level::Namespaces, &view).unwrap()
+    }
+
+    #[test]
+    fn variables_of_a_command_do_not_work_on_the_program_that_enters() {
+        let environment = [("LD_PRELOAD".to_owned(), "/workspace/evil.so".to_owned())];
+        let inside = Inside {
+            command: "id",
+            directory: Path::new("/workspace"),
+            environment: &environment,
+            in_terminal: false,
+        };
+        let launch = local().launch(inside);
+        assert_eq!(
+            launch.environment,
+            [("OCSANDBOX_LD_PRELOAD".to_owned(), "/workspace/evil.so".to_owned())]
+        );
+        assert_eq!(launch.directory, Path::new("/"));
+        let shown: Vec<_> = launch.arguments.iter().map(|each| each.to_str().unwrap()).collect();
+        assert_eq!(shown[..2], [ENTER, "outer"]);
+        assert_eq!(shown[shown.len() - 4..], ["/bin/sh", "-c", "id", "/bin/sh"]);
+        let spec: Spec = serde_json::from_str(shown[2]).unwrap();
+        assert_eq!(spec, local().spec);
+    }
+}

@@ -1,0 +1,83 @@
+//! How `init` tells `outer` in what way the command ended: two bytes through a pipe, as the number a program ends with can't tell a signal.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::Signal;
+
+use super::{Doing as _, Failure, bad};
+
+/// How the command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Exited(u8),
+    Signalled(u8),
+}
+
+impl Ended {
+    pub(super) fn exited(code: i32) -> Self {
+        Self::Exited(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+    }
+
+    pub(super) fn signalled(signal: Signal) -> Self {
+        Self::Signalled(u8::try_from(signal as i32).unwrap_or(u8::MAX))
+    }
+
+    fn bytes(self) -> [u8; 2] {
+        match self {
+            Self::Exited(code) => [0, code],
+            Self::Signalled(signal) => [1, signal],
+        }
+    }
+
+    fn of([kind, value]: [u8; 2]) -> Self {
+        if kind == 0 { Self::Exited(value) } else { Self::Signalled(value) }
+    }
+}
+
+/// A pipe whose writing end the next stage opens by the number that is given with it.
+pub(super) fn pipe() -> Result<(PipeReader, PipeWriter, String), Failure> {
+    let (reader, writer) = std::io::pipe().doing("make a pipe")?;
+    fcntl(&writer, FcntlArg::F_SETFD(FdFlag::empty())).doing("pass a pipe on")?;
+    let number = writer.as_raw_fd().to_string();
+    Ok((reader, writer, number))
+}
+
+/// Opens the end that was passed on, for this process alone: the number it was passed under is closed.
+pub(super) fn open(number: &str) -> Result<File, Failure> {
+    let file = File::options().write(true).open(format!("/proc/self/fd/{number}"));
+    let file = file.doing("open the status pipe")?;
+    let number: i32 = number.parse().map_err(|_| bad("status"))?;
+    nix::unistd::close(number).doing("close the status pipe")?;
+    Ok(file)
+}
+
+pub(super) fn tell(file: &mut File, ended: Ended) -> Result<(), Failure> {
+    file.write_all(&ended.bytes()).doing("tell how the command ended")
+}
+
+/// Waits to be told; nothing when `init` ended before.
+pub(super) fn wait(mut reader: PipeReader) -> Option<Ended> {
+    let mut bytes = [0; 2];
+    reader.read_exact(&mut bytes).ok().map(|()| Ended::of(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_survives_the_pipe() {
+        for (ended, bytes) in [
+            (Ended::exited(0), [0, 0]),
+            (Ended::exited(256 + 3), [0, 3]),
+            (Ended::signalled(Signal::SIGTERM), [1, 15]),
+            (Ended::signalled(Signal::SIGSYS), [1, 31]),
+        ] {
+            assert_eq!(ended.bytes(), bytes);
+            assert_eq!(Ended::of(bytes), ended);
+        }
+    }
+}

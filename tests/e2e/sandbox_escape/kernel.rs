@@ -1,0 +1,132 @@
+//! System calls that have let others out.
+
+use std::fmt::Write as _;
+
+use openclaw_tools::sandbox::Level;
+use serde_json::json;
+
+use super::bench::{attempt, bench};
+
+/// Called with arguments that do no harm if they are let through.
+const REFUSED: &[(&str, i64, &str)] = &[
+    ("mount", libc::SYS_mount, "0,0,0,0,0"),
+    ("umount2", libc::SYS_umount2, "b'/tmp',2"),
+    ("pivot_root", libc::SYS_pivot_root, "b'.',b'.'"),
+    ("chroot", libc::SYS_chroot, "b'/tmp'"),
+    ("move_mount", libc::SYS_move_mount, "-1,0,-1,0,0"),
+    ("open_tree", libc::SYS_open_tree, "-100,b'/',1"),
+    ("fsopen", libc::SYS_fsopen, "b'tmpfs',0"),
+    ("fsmount", libc::SYS_fsmount, "-1,0,0"),
+    ("mount_setattr", libc::SYS_mount_setattr, "-1,0,0,0,0"),
+    ("swapon", libc::SYS_swapon, "b'/x',0"),
+    ("quotactl", libc::SYS_quotactl, "0,0,0,0"),
+    ("open_by_handle_at", libc::SYS_open_by_handle_at, "-1,0,0"),
+    ("name_to_handle_at", libc::SYS_name_to_handle_at, "-1,0,0,0,0"),
+    ("fanotify_init", libc::SYS_fanotify_init, "0,0"),
+    ("unshare of users", libc::SYS_unshare, "0x10000000"),
+    ("unshare of mounts", libc::SYS_unshare, "0x00020000"),
+    ("setns", libc::SYS_setns, "0,0"),
+    ("clone of users", libc::SYS_clone, "0x10000000|17,0,0,0,0"),
+    ("clone of mounts", libc::SYS_clone, "0x00020000|17,0,0,0,0"),
+    ("ptrace", libc::SYS_ptrace, "16,1,0,0"),
+    ("process_vm_readv", libc::SYS_process_vm_readv, "1,0,0,0,0,0"),
+    ("process_vm_writev", libc::SYS_process_vm_writev, "1,0,0,0,0,0"),
+    ("kcmp", libc::SYS_kcmp, "1,1,0,0,0"),
+    ("pidfd_getfd", libc::SYS_pidfd_getfd, "-1,0,0"),
+    ("bpf", libc::SYS_bpf, "0,0,0"),
+    ("perf_event_open", libc::SYS_perf_event_open, "0,0,-1,-1,0"),
+    ("userfaultfd", libc::SYS_userfaultfd, "1"),
+    ("io_uring_setup", libc::SYS_io_uring_setup, "1,0"),
+    ("io_uring_enter", libc::SYS_io_uring_enter, "-1,0,0,0,0,0"),
+    ("kexec_load", libc::SYS_kexec_load, "0,0,0,0"),
+    ("init_module", libc::SYS_init_module, "0,0,0"),
+    ("finit_module", libc::SYS_finit_module, "-1,0,0"),
+    ("delete_module", libc::SYS_delete_module, "b'x',0"),
+    ("reboot", libc::SYS_reboot, "0,0,0,0"),
+    ("syslog", libc::SYS_syslog, "10,0,0"),
+    ("acct", libc::SYS_acct, "b'/x'"),
+    ("sethostname", libc::SYS_sethostname, "b'x',1"),
+    ("settimeofday", libc::SYS_settimeofday, "0,0"),
+    ("clock_settime", libc::SYS_clock_settime, "0,0"),
+    ("keyctl", libc::SYS_keyctl, "0,-4,0,0,0"),
+    ("add_key", libc::SYS_add_key, "0,0,0,0,0"),
+    ("request_key", libc::SYS_request_key, "0,0,0,0"),
+];
+
+#[tokio::test]
+async fn dangerous_system_calls_are_refused_at_each_level() {
+    let mut script =
+        "import ctypes,os\nl=ctypes.CDLL(None,use_errno=True)\ndef t(n,c,*a):\n r=l.syscall(c,*a)\n \
+                      print(n+':',os.strerror(ctypes.get_errno()) if r==-1 else 'LET THROUGH',flush=True)\n"
+            .to_owned();
+    for (name, call, arguments) in REFUSED {
+        writeln!(script, "t('{name}',{call},{arguments})").unwrap();
+    }
+    writeln!(script, "t('clone3',{},0,0)", libc::SYS_clone3).unwrap();
+    if cfg!(target_arch = "x86_64") {
+        writeln!(script, "t('mount, short pointers',{},0,0,0,0,0)", libc::SYS_mount | 0x4000_0000).unwrap();
+        writeln!(script, "t('ptrace, short pointers',{},16,1,0,0)", 0x4000_0000 + 521).unwrap();
+    }
+    for level in [Level::Namespaces, Level::Landlock] {
+        let Some(bench) = bench(level, json!({})).await else { continue };
+        std::fs::write(bench.box_dir().join("calls.py"), &script).unwrap();
+        let said = bench.run("python3 calls.py").await;
+        if said.contains("python3: not found") {
+            println!("SKIPPED: there is no python3 to make system calls with");
+            return;
+        }
+        let wrong: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.ends_with(": Operation not permitted") && !is_not_there(line))
+            .collect();
+        assert_eq!(wrong, Vec::<&str>::new(), "{}", level.as_str());
+        assert!(said.lines().count() > REFUSED.len(), "{said}");
+    }
+}
+
+/// Libraries do without, and so must those who would do harm.
+fn is_not_there(line: &str) -> bool {
+    matches!(line.split_once(": "), Some(("clone3" | "ptrace, short pointers", "Function not implemented")))
+}
+
+#[tokio::test]
+async fn no_program_brings_rights_with_it() {
+    let Some(bench) = bench(Level::Namespaces, json!({})).await else { return };
+    let rows = [
+        attempt("capabilities", "grep -c '^Cap.*0000000000000000' /proc/self/status", &["5"]),
+        attempt("new privileges", "grep NoNewPrivs /proc/self/status", &["NoNewPrivs:\t1"]),
+        attempt("filters", "grep '^Seccomp:' /proc/self/status", &["Seccomp:\t2"]),
+        attempt("programs of root", "grep ' /usr ' /proc/self/mounts", &["nosuid"]),
+        attempt(
+            "su",
+            "su root -c id < /dev/null",
+            &[
+                "must be run from a terminal",
+                "Authentication failure",
+                "Cannot",
+                "cannot",
+                "not found",
+                "su:",
+            ],
+        ),
+        attempt(
+            "becoming root",
+            "python3 -c 'import os; os.setuid(0)'",
+            &["Operation not permitted", "Invalid argument"],
+        ),
+        attempt("unshare", "unshare -Ur id", &["Operation not permitted"]),
+        attempt(
+            "mount",
+            "mount -t tmpfs x /tmp",
+            &["permission denied", "Operation not permitted", "must be superuser"],
+        ),
+        attempt("a program of root of its own", "cp /usr/bin/id i; chmod 4755 i; ./i -u", &["1000"]),
+        attempt(
+            "typing into the terminal",
+            "python3 -c \"import fcntl; fcntl.ioctl(0, 0x5412, b'x')\"",
+            &["Operation not permitted"],
+        ),
+        attempt("a core dump", "ulimit -c; ulimit -Hc", &["0\n0"]),
+    ];
+    bench.refuses(&rows).await;
+}
