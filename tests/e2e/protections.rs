@@ -2,7 +2,7 @@
 //! says why and what to do.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::command::{Ended, openclaw};
 use crate::conversation::{end, send, turn};

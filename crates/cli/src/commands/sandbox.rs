@@ -5,11 +5,11 @@ mod explain;
 use openclaw_tools::sandbox::{Entry, Registry, Sandboxes};
 use serde_json::json;
 
+use super::questions::Questions;
 use crate::args::{SandboxArgs, SandboxCommand};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::questions::Questions;
-use crate::{output, runtime};
+use crate::{client, output};
 
 pub(super) fn run(args: &SandboxArgs, context: &Context) -> Outcome {
     match &args.command {
@@ -91,8 +91,7 @@ fn recreate(context: &Context, found: Vec<Entry>, force: bool) -> Outcome {
     }
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
     let config = context.config()?;
-    let runtime = runtime::current_thread()?;
-    runtime::finish(runtime, async {
+    client::block_on(async {
         for entry in &found {
             let removed = sandboxes.remove(config, entry).await;
             removed

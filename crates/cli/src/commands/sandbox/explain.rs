@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::{output, runtime};
+use crate::{client, output};
 
 const FIX: &[&str] = &[
     "tools.sandbox.tools.allow",
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
     let settings = SandboxSettings::of(config, &agent);
     let policy = SandboxPolicy::of(config, &agent);
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
-    let kernel = runtime::finish(runtime::current_thread()?, async { sandboxes.level().await });
+    let kernel = client::block_on(async { Ok(sandboxes.level().await) })?;
     let kernel = kernel.map_or_else(|why| format!("none: {why}"), |level| level.as_str().to_owned());
     let document = json!({
         "docsUrl": "https://docs.openclaw.ai/sandbox",
