@@ -6,11 +6,11 @@ use std::sync::Arc;
 use openclaw_agent::host::{Host, SessionsHost};
 use openclaw_agent::{ToolContext, Toolbox};
 use openclaw_config::Environment;
-use openclaw_config::settings::{Config, Exec};
+use openclaw_config::settings::{Config, Exec, WebTools};
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Block;
 use openclaw_tools::sandbox::{ActiveSandbox, Level, Sandboxes, Wanted};
-use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, WebSettings, WebShared, toolbox};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -91,8 +91,9 @@ pub(super) async fn bench(level: Level, sandbox: Value) -> Option<Bench> {
     exec.may_background = true;
     exec.background = std::time::Duration::from_secs(120);
     let confinement = Confinement::Within(sandbox.workspace().to_owned());
-    let names = ["exec", "process", "read", "write", "edit"].map(str::to_owned);
-    let tools = toolbox(Setup { confinement, exec, message: None }, &names);
+    let names = ["exec", "process", "read", "write", "edit", "apply_patch"].map(str::to_owned);
+    let web = WebSettings::new(&WebTools::default(), &Environment::default(), WebShared::default());
+    let tools = toolbox(Setup { confinement, exec, message: None, apply_patch: true, web }, &names);
     Some(Bench { home, sandbox, tools })
 }
 
