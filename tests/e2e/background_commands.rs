@@ -68,7 +68,7 @@ async fn an_agent_is_told_when_its_command_ends() {
     std::fs::write(gateway.state_dir().join("workspace/go"), "").unwrap();
     // There is no chat to say it in here.
     client.event("heartbeat", |event| event["preview"] == "it is built").await.unwrap();
-    let told = model.requests().pop().unwrap().last_user_text().to_owned();
+    let told = model.requests().pop().unwrap().last_user_text();
     assert!(told.starts_with("System: [") && told.contains(", code 0) :: all built"), "{told}");
 }
 

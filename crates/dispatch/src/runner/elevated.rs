@@ -122,7 +122,7 @@ mod tests {
             (allow(json!([""])), none.clone(), gate("tools.elevated.allowFrom.telegram")),
             (
                 json!({"elevated": {"enabled": false, "allowFrom": {"telegram": ["*"]}}}),
-                none.clone(),
+                none,
                 gate("tools.elevated.enabled"),
             ),
             (

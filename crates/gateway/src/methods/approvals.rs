@@ -61,7 +61,7 @@ pub(super) async fn get(
 ) -> Result<ExecApprovalsFile, Failure> {
     let store = store(&ctx);
     let loaded = spawn_blocking(move || store.load()).await?;
-    shown(&loaded.map_err(refused)?)
+    shown(&loaded.map_err(|error| refused(&error))?)
 }
 
 /// Replaces it.
@@ -73,7 +73,7 @@ pub(super) async fn set(
         .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
     let (store, seen) = (store(&ctx), params.base_hash.map(|hash| hash.0));
     let replaced = spawn_blocking(move || store.replace(file, seen.as_deref())).await?;
-    shown(&replaced.map_err(refused)?)
+    shown(&replaced.map_err(|error| refused(&error))?)
 }
 
 fn store(ctx: &RequestContext) -> ApprovalsStore {
@@ -90,7 +90,7 @@ fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {
     })
 }
 
-fn refused(error: ApprovalsError) -> Failure {
+fn refused(error: &ApprovalsError) -> Failure {
     match error {
         ApprovalsError::HashRequired | ApprovalsError::Changed | ApprovalsError::Invalid { .. } => {
             ErrorShape::invalid(error.to_string()).into()
