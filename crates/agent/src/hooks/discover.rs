@@ -53,13 +53,17 @@ pub struct Places {
     pub managed: PathBuf,
     /// The workspace of the default agent.
     pub workspace: PathBuf,
+    /// Whether commands in a sandbox may write there: they would then run what they wrote outside of it.
+    pub is_open_to_sandboxes: bool,
 }
 
 impl Places {
     /// Those of a configuration.
     pub fn of(config: &Config) -> Self {
         let environment = config.environment();
+        let workspace = config.agent(&config.default_agent()).workspace;
         Self {
+            is_open_to_sandboxes: config.is_open_to_sandboxes(&workspace),
             extra: config
                 .hooks
                 .internal
@@ -72,7 +76,7 @@ impl Places {
                 .get_nonblank("OPENCLAW_BUNDLED_HOOKS_DIR")
                 .map(|dir| environment.expand_path(dir)),
             managed: config.paths().state_dir().join("hooks"),
-            workspace: config.agent(&config.default_agent()).workspace,
+            workspace,
         }
     }
 
@@ -140,6 +144,8 @@ pub(super) enum NoHook {
     NotThere(String),
 }
 
+const OPEN_TO_SANDBOXES: &str = "a sandbox may write here (workspaceAccess is rw), so no hook of it is used";
+
 /// Looks for hooks. Blocking.
 pub fn discover(places: &Places) -> Found {
     let mut found = Found::default();
@@ -148,6 +154,12 @@ pub fn discover(places: &Places) -> Found {
         if !has_built_in && source != Source::Extra {
             has_built_in = true;
             built_in(&mut found);
+        }
+        if source == Source::Workspace && places.is_open_to_sandboxes {
+            if dir.exists() {
+                found.problem(&dir, OPEN_TO_SANDBOXES);
+            }
+            continue;
         }
         look_into(&dir, source, &mut found);
     }

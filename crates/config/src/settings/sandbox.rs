@@ -1,10 +1,13 @@
 //! `sandbox` of `agents.defaults` and `agents.list[]` as the file has it (spec `tools.md` §10). The crate of the tools lays the
 //! two over each other and applies the defaults.
 
+use std::path::Path;
+
 use indexmap::IndexMap;
+use openclaw_protocol::AgentId;
 use serde::Deserialize;
 
-use super::TextOrNumber;
+use super::{Config, TextOrNumber};
 
 /// `sandbox`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -99,6 +102,24 @@ pub enum Ulimit {
     },
 }
 
+impl Config {
+    /// Whether some agent's sandbox may write to this workspace. What is there must then not be run outside of it.
+    pub fn is_open_to_sandboxes(&self, workspace: &Path) -> bool {
+        let shared = &self.agents.defaults.sandbox;
+        let listed =
+            self.agents.list.iter().map(|entry| (AgentId::normalize(&entry.id), Some(&entry.sandbox)));
+        listed.chain([(self.default_agent(), None)]).any(|(agent, own)| {
+            let own = own.or_else(|| self.agent_entry(&agent).map(|entry| &entry.sandbox));
+            let mode = own.and_then(|own| own.mode).or(shared.mode).unwrap_or_default();
+            let access =
+                own.and_then(|own| own.workspace_access).or(shared.workspace_access).unwrap_or_default();
+            mode != SandboxMode::Off
+                && access == WorkspaceAccess::ReadWrite
+                && self.agent(&agent).workspace == workspace
+        })
+    }
+}
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -161,5 +182,39 @@ words! {
         ReadOnly = "ro",
         /// The workspace itself.
         ReadWrite = "rw",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Environment;
+
+    #[test]
+    fn a_workspace_that_a_sandbox_writes_to_is_open() {
+        let rw = json!({"mode": "non-main", "workspaceAccess": "rw"});
+        let config = |shared: &Value, list: &Value| {
+            let document =
+                json!({"agents": {"defaults": {"sandbox": shared, "workspace": "/ws"}, "list": list}});
+            Config::from_json5(&document.to_string(), &Environment::new([("HOME", "/h")], "/")).unwrap()
+        };
+        for (shared, list, open) in [
+            (json!({}), json!([]), false),
+            (rw.clone(), json!([]), true),
+            (json!({"mode": "all", "workspaceAccess": "ro"}), json!([]), false),
+            (json!({"mode": "off", "workspaceAccess": "rw"}), json!([]), false),
+            (rw.clone(), json!([{"id": "main", "sandbox": {"mode": "off"}}]), false),
+            (json!({}), json!([{"id": "main", "sandbox": rw}]), true),
+            (json!({}), json!([{"id": "main"}, {"id": "b", "workspace": "/ws", "sandbox": rw}]), true),
+            (json!({}), json!([{"id": "main"}, {"id": "b", "workspace": "/other", "sandbox": rw}]), false),
+        ] {
+            assert_eq!(
+                config(&shared, &list).is_open_to_sandboxes(Path::new("/ws")),
+                open,
+                "{shared} {list}"
+            );
+        }
     }
 }

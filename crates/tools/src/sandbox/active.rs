@@ -86,7 +86,7 @@ impl ActiveSandbox {
     ) -> Vec<(String, String)> {
         let home = self.inner_workspace().display().to_string();
         let configured = self.settings.docker.env.iter().cloned();
-        let mut out = vec![("PATH".to_owned(), PATH.to_owned()), ("HOME".to_owned(), home.clone())];
+        let mut out = vec![("PATH".to_owned(), PATH.to_owned()), ("HOME".to_owned(), home)];
         if let Engine::Local(local) = &self.engine {
             out.extend(local.temporary().map(|dir| ("TMPDIR".to_owned(), dir.display().to_string())));
             out.extend([

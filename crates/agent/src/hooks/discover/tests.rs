@@ -35,6 +35,7 @@ impl Tree {
             bundled: None,
             managed: self.path("state/hooks"),
             workspace: self.path("ws"),
+            is_open_to_sandboxes: false,
         }
     }
 
@@ -128,4 +129,25 @@ fn files_that_are_no_hooks_are_named_and_nothing_hangs() {
     assert!(problems[0].contains("is longer than 262144 bytes"), "{problems:?}");
     assert!(problems[1].contains("is a pipe"), "{problems:?}");
     assert_eq!(problems[2], "ws/hooks/silent: it names no events (metadata.openclaw.events)");
+}
+
+#[test]
+fn nothing_is_run_that_a_sandbox_may_have_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = dir.path().join("ws");
+    std::fs::create_dir_all(workspace.join("hooks/evil")).unwrap();
+    std::fs::write(workspace.join("hooks/evil/HOOK.md"), "---\nname: evil\ndescription: d\n---\n").unwrap();
+    let places = Places {
+        extra: Vec::new(),
+        bundled: None,
+        managed: dir.path().join("hooks"),
+        workspace: workspace.clone(),
+        is_open_to_sandboxes: true,
+    };
+    let found = discover(&places);
+    assert!(!found.hooks.iter().any(|hook| hook.source == Source::Workspace));
+    assert_eq!(
+        found.problems,
+        [Problem { path: workspace.join("hooks"), text: OPEN_TO_SANDBOXES.to_owned() }]
+    );
 }

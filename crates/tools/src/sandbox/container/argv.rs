@@ -1,5 +1,6 @@
 //! What `docker` and `podman` are told: pure functions.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use crate::sandbox::active::Inside;
@@ -19,16 +20,16 @@ pub(in crate::sandbox) struct Made<'a> {
 pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
     let docker = made.settings;
     let mut out = Arguments::of(["create", "--name", made.name]);
-    out.option("--label", "openclaw.sandbox=1");
-    out.option("--label", format!("openclaw.sessionKey={}", made.key));
-    out.option("--label", format!("openclaw.createdAtMs={now_ms}"));
-    out.option("--label", format!("openclaw.configHash={hash}"));
+    out.option("--label", &"openclaw.sandbox=1");
+    out.option("--label", &format!("openclaw.sessionKey={}", made.key));
+    out.option("--label", &format!("openclaw.createdAtMs={now_ms}"));
+    out.option("--label", &format!("openclaw.configHash={hash}"));
     out.0.extend(docker.read_only_root.then(|| "--read-only".to_owned()));
     out.options("--tmpfs", &docker.tmpfs);
     out.option("--network", &docker.network);
     out.options("--user", &docker.user);
     out.options("--cap-drop", &docker.cap_drop);
-    out.option("--security-opt", "no-new-privileges");
+    out.option("--security-opt", &"no-new-privileges");
     out.options("--security-opt", docker.seccomp_profile.iter().map(|file| format!("seccomp={file}")));
     out.options("--security-opt", docker.apparmor_profile.iter().map(|name| format!("apparmor={name}")));
     out.options("--dns", &docker.dns);
@@ -40,7 +41,7 @@ pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
     out.options("--ulimit", docker.ulimits.iter().map(|(name, limit)| format!("{name}={limit}")));
     out.options("-v", &docker.binds);
     out.option("--workdir", &docker.workdir);
-    out.option("-v", format!("{}:{}", made.workspace.display(), docker.workdir));
+    out.option("-v", &format!("{}:{}", made.workspace.display(), docker.workdir));
     out.options("-v", made.agent_workspace.map(|dir| format!("{}:/agent:ro", dir.display())));
     out.0.extend([docker.image.clone(), "sleep".to_owned(), "infinity".to_owned()]);
     out.0
@@ -49,7 +50,7 @@ pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
 pub(super) fn exec(name: &str, inside: Inside<'_>) -> Vec<String> {
     let mut out = Arguments::of(["exec", "-i"]);
     out.0.extend(inside.in_terminal.then(|| "-t".to_owned()));
-    out.option("-w", inside.directory.display());
+    out.option("-w", &inside.directory.display());
     out.options("-e", inside.environment.iter().map(|(name, value)| format!("{name}={value}")));
     out.0.extend([name, "sh", "-lc", inside.command].map(str::to_owned));
     out.0
@@ -66,12 +67,12 @@ impl Arguments {
         Self(first.map(str::to_owned).to_vec())
     }
 
-    fn option(&mut self, name: &str, value: impl ToString) {
-        self.0.extend([name.to_owned(), value.to_string()]);
+    fn option(&mut self, name: &str, value: &dyn Display) {
+        self.0.extend([name.to_owned(), format!("{value}")]);
     }
 
-    fn options<T: ToString>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
-        values.into_iter().for_each(|value| self.option(name, value));
+    fn options<T: Display>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
+        values.into_iter().for_each(|value| self.option(name, &value));
     }
 }
 
