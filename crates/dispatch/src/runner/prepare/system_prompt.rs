@@ -98,7 +98,6 @@ impl Runner {
             workspace_dir: Some(agent.workspace.display().to_string()),
             sandbox: sandbox::report(settings, agent, sandbox),
             bootstrap_max_chars: usize::try_from(agent.bootstrap_max_chars).ok(),
-            ..ReportFrame::default()
         };
         let skills = if mode == PromptMode::Full { skills.report.clone() } else { SkillsReport::default() };
         let report = built.report(now_ms(), frame, files, skills, tools.specs());
