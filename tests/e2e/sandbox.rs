@@ -8,7 +8,7 @@ use crate::command::openclaw;
 use crate::conversation::{end, send, turn};
 use crate::gateway;
 
-fn local(settings: Value) -> Value {
+fn local(settings: &Value) -> Value {
     let mut sandbox = json!({"backend": "local"});
     sandbox.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     json!({"agents": {"defaults": {"sandbox": sandbox}}})
@@ -25,11 +25,12 @@ fn offered(request: &Captured) -> String {
     tools.filter_map(|tool| tool["function"]["name"].as_str()).collect::<Vec<_>>().join(" ")
 }
 
+#[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
 fn works(gateway: &GatewayUnderTest, answer: &str) -> bool {
     if answer == "done" {
         return true;
     }
-    println!("SKIPPED: no sandbox of the kernel here ({}): {answer}", gateway.state_dir().display());
+    eprintln!("SKIPPED: no sandbox of the kernel here ({}): {answer}", gateway.state_dir().display());
     false
 }
 
@@ -56,7 +57,7 @@ async fn commands_and_files_of_a_run_are_held() {
     ])
     .await;
     let gateway =
-        gateway().fake_model(&model.v1()).config(local(json!({"mode": "all"}))).start().await.unwrap();
+        gateway().fake_model(&model.v1()).config(local(&json!({"mode": "all"}))).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "go", "run-1").await;
     let ended = end(&mut client, "run-1").await;
@@ -102,7 +103,7 @@ async fn the_main_session_is_free_where_others_are_held() {
     let model = ModelServer::queue([call("c1"), Reply::text("done"), call("c2"), Reply::text("done")]).await;
     let gateway = gateway()
         .fake_model(&model.v1())
-        .config(local(json!({"mode": "non-main", "workspaceAccess": "ro"})))
+        .config(local(&json!({"mode": "non-main", "workspaceAccess": "ro"})))
         .start()
         .await
         .unwrap();
@@ -138,7 +139,7 @@ async fn a_run_without_the_sandbox_it_needs_does_not_begin() {
 
 #[tokio::test]
 async fn explain_says_what_holds() {
-    let gateway = gateway().config(local(json!({"mode": "non-main"}))).prepare().unwrap();
+    let gateway = gateway().config(local(&json!({"mode": "non-main"}))).prepare().unwrap();
     let explained = async |args: &[&str]| {
         let said = openclaw(&gateway, &[&["sandbox", "explain", "--json"], args].concat()).await;
         serde_json::from_str::<Value>(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))

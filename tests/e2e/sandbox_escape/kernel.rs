@@ -72,7 +72,7 @@ async fn dangerous_system_calls_are_refused_at_each_level() {
         std::fs::write(bench.box_dir().join("calls.py"), &script).unwrap();
         let said = bench.run("python3 calls.py").await;
         if said.contains("python3: not found") {
-            println!("SKIPPED: there is no python3 to make system calls with");
+            eprintln!("SKIPPED: there is no python3 to make system calls with");
             return;
         }
         let wrong: Vec<&str> = said

@@ -21,7 +21,10 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Outcome {
             let which = which(*all, agent.as_deref(), session.as_deref())?;
             // There are no browsers in sandboxes yet.
             let found = if *browser { Vec::new() } else { entries(context) };
-            recreate(context, found.into_iter().filter(|entry| which.holds(entry)).collect(), *force)
+            {
+                let found: Vec<Entry> = found.into_iter().filter(|entry| which.holds(entry)).collect();
+                recreate(context, &found, *force)
+            }
         }
     }
 }
@@ -77,12 +80,12 @@ impl Which<'_> {
     }
 }
 
-fn recreate(context: &Context, found: Vec<Entry>, force: bool) -> Outcome {
+fn recreate(context: &Context, found: &[Entry], force: bool) -> Outcome {
     if found.is_empty() {
         output::line("No sandboxes found matching the criteria.");
         return Ok(0);
     }
-    for entry in &found {
+    for entry in found {
         output::row(&format!("{} ({})", entry.container_name, entry.session_key));
     }
     if !force && !Questions::of_process().confirm("Remove them? Their files stay.")? {
@@ -92,7 +95,7 @@ fn recreate(context: &Context, found: Vec<Entry>, force: bool) -> Outcome {
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
     let config = context.config()?;
     client::block_on(async {
-        for entry in &found {
+        for entry in found {
             let removed = sandboxes.remove(config, entry).await;
             removed
                 .map_err(|error| Failure::new("not-removed", format!("{}: {error}", entry.container_name)))?;

@@ -108,6 +108,7 @@ fn print(document: &Value) {
              kernel.apparmor_restrict_unprivileged_userns=0.",
         );
     }
-    output::row(&format!("Tools allowed: {}", list(&sandbox["tools"]["allow"])));
-    output::row(&format!("Tools denied: {}", list(&sandbox["tools"]["deny"])));
+    let tools = |which: &str| sandbox.pointer(&format!("/tools/{which}")).unwrap_or(&Value::Null);
+    output::row(&format!("Tools allowed: {}", list(tools("allow"))));
+    output::row(&format!("Tools denied: {}", list(tools("deny"))));
 }
