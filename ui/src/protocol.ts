@@ -399,6 +399,13 @@ export interface Definitions {
   ConfigGetResult?: ConfigGetResult;
   ConfigIssue?: ConfigIssue;
   ConfigSchemaResult?: ConfigSchemaResult;
+  ExecApprovalsGetParams?: ExecApprovalsGetParams;
+  ExecApprovalsFile?: ExecApprovalsFile;
+  ExecApprovalsSetParams?: ExecApprovalsSetParams;
+  ExecApprovalRequestParams?: ExecApprovalRequestParams;
+  ExecApprovalDecision?: ExecApprovalDecision;
+  ExecApprovalResolveParams?: ExecApprovalResolveParams;
+  Done?: Done;
   ModelsListResult?: ModelsListResult;
   ModelChoice?: ModelChoice;
   AgentsListResult?: AgentsListResult;
@@ -458,7 +465,6 @@ export interface Definitions {
   HeartbeatsSet?: HeartbeatsSet;
   WakeParams?: WakeParams;
   WakeMode?: WakeMode;
-  Done?: Done;
   PresenceEntry?: PresenceEntry;
   SystemEventParams?: SystemEventParams;
   SendParams?: SendParams;
@@ -542,6 +548,9 @@ export interface Definitions {
   PresenceEvent?: PresenceEvent;
   Tick?: Tick;
   Shutdown?: Shutdown;
+  ExecApprovalRequested?: ExecApprovalRequested;
+  ExecApprovalSubject?: ExecApprovalSubject;
+  ExecApprovalResolved?: ExecApprovalResolved;
 }
 /**
  * `{type:"req", id, method, params?}`
@@ -1814,6 +1823,136 @@ export interface ConfigSchemaResult {
   generatedAt: string;
 }
 /**
+ * Nothing.
+ */
+export interface ExecApprovalsGetParams {}
+/**
+ * The approvals file, without the token of its socket.
+ */
+export interface ExecApprovalsFile {
+  /**
+   * Where it is.
+   */
+  path: string;
+  /**
+   * Whether it is there.
+   */
+  exists: boolean;
+  /**
+   * SHA-256 of its text, in hex.
+   */
+  hash: string;
+  /**
+   * What is in it.
+   */
+  file: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The file as it is to be.
+ */
+export interface ExecApprovalsSetParams {
+  /**
+   * All of it.
+   */
+  file: {
+    [k: string]: unknown;
+  };
+  /**
+   * The hash of what it replaces; needed where there is a file.
+   */
+  baseHash?: string;
+}
+/**
+ * What is to be run.
+ */
+export interface ExecApprovalRequestParams {
+  /**
+   * The question's id; a new one where absent.
+   */
+  id?: string;
+  /**
+   * The command line.
+   */
+  command: string;
+  /**
+   * Where.
+   */
+  cwd?: string;
+  /**
+   * `gateway` or `node`.
+   */
+  host?: string;
+  /**
+   * The security mode in force.
+   */
+  security?: string;
+  /**
+   * The ask mode in force.
+   */
+  ask?: string;
+  /**
+   * Whose agent asks.
+   */
+  agentId?: string;
+  /**
+   * The program that would run.
+   */
+  resolvedPath?: string;
+  /**
+   * In which session.
+   */
+  sessionKey?: string;
+  /**
+   * How long a decision is waited for; 120,000.
+   */
+  timeoutMs?: number;
+}
+/**
+ * What people decided.
+ */
+export interface ExecApprovalDecision {
+  /**
+   * The question.
+   */
+  id: string;
+  /**
+   * `allow-once`, `allow-always` or `deny`; `null` where nobody decided in time.
+   */
+  decision: string | null;
+  /**
+   * Unix milliseconds.
+   */
+  createdAtMs: number;
+  /**
+   * Unix milliseconds.
+   */
+  expiresAtMs: number;
+}
+/**
+ * A decision.
+ */
+export interface ExecApprovalResolveParams {
+  /**
+   * The question.
+   */
+  id: string;
+  /**
+   * `allow-once`, `allow-always` or `deny`.
+   */
+  decision: string;
+}
+/**
+ * `{ok:true}`
+ */
+export interface Done {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+}
+/**
  * Result of `models.list`.
  */
 export interface ModelsListResult {
@@ -3006,15 +3145,6 @@ export interface WakeParams {
    * What the agent is told.
    */
   text: string;
-}
-/**
- * `{ok:true}`
- */
-export interface Done {
-  /**
-   * Always true.
-   */
-  ok: boolean;
 }
 /**
  * Someone who is here (spec §8.1).
@@ -5158,4 +5288,83 @@ export interface Shutdown {
    * When to come back, in milliseconds; absent when it is not restarting (KB-39).
    */
   restartExpectedMs?: number;
+}
+/**
+ * `exec.approval.requested`: something waits for a decision.
+ */
+export interface ExecApprovalRequested {
+  /**
+   * The question.
+   */
+  id: string;
+  /**
+   * What is asked; what is not known is `null`.
+   */
+  request: ExecApprovalSubject;
+  /**
+   * Unix milliseconds.
+   */
+  createdAtMs: number;
+  /**
+   * Unix milliseconds.
+   */
+  expiresAtMs: number;
+}
+/**
+ * What is to be run.
+ */
+export interface ExecApprovalSubject {
+  /**
+   * The command line.
+   */
+  command: string;
+  /**
+   * Where.
+   */
+  cwd: string | null;
+  /**
+   * `gateway` or `node`.
+   */
+  host: string | null;
+  /**
+   * The security mode in force.
+   */
+  security: string | null;
+  /**
+   * The ask mode in force.
+   */
+  ask: string | null;
+  /**
+   * Whose agent asks.
+   */
+  agentId: string | null;
+  /**
+   * The program that would run.
+   */
+  resolvedPath: string | null;
+  /**
+   * In which session.
+   */
+  sessionKey: string | null;
+}
+/**
+ * `exec.approval.resolved`: somebody has decided.
+ */
+export interface ExecApprovalResolved {
+  /**
+   * The question.
+   */
+  id: string;
+  /**
+   * `allow-once`, `allow-always` or `deny`.
+   */
+  decision: string;
+  /**
+   * Who decided.
+   */
+  resolvedBy?: string;
+  /**
+   * Unix milliseconds.
+   */
+  ts: number;
 }

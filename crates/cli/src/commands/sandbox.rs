@@ -21,10 +21,8 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Outcome {
             let which = which(*all, agent.as_deref(), session.as_deref())?;
             // There are no browsers in sandboxes yet.
             let found = if *browser { Vec::new() } else { entries(context) };
-            {
-                let found: Vec<Entry> = found.into_iter().filter(|entry| which.holds(entry)).collect();
-                recreate(context, &found, *force)
-            }
+            let found: Vec<Entry> = found.into_iter().filter(|entry| which.holds(entry)).collect();
+            recreate(context, &found, *force)
         }
     }
 }
