@@ -40,7 +40,7 @@ async fn the_tool_policy_of_a_group_holds_for_runs_in_its_session() {
 async fn rules_of_exec_that_cannot_be_kept_refuse_its_calls() {
     let rows = [
         (json!({"security": "deny"}), json!({}), "exec denied: security=deny"),
-        (json!({"ask": "always"}), json!({}), "exec needs an approval here"),
+        (json!({"ask": "always"}), json!({}), "Approval required (id "),
         (json!({"host": "sandbox"}), json!({}), "exec host=sandbox is not available"),
         (json!({}), json!({"execSecurity": "deny"}), "exec denied: security=deny"),
     ];

@@ -110,11 +110,10 @@ pub const RULES: &[Rule] = &[
         find: group_tools,
     },
     Rule {
-        keys: "host, security and ask of tools.exec, agents.list.*.tools.exec",
-        lack: "commands can be run on this host without approval only",
-        effect: "exec runs no command",
-        remedy: "Set host to \"gateway\", security to \"full\" and ask to \"off\" to run every command on this host, or deny \
-                 the tool exec.",
+        keys: "host of tools.exec, agents.list.*.tools.exec",
+        lack: "commands run on this host, or in a sandbox where sandbox.mode asks for one, and on no node",
+        effect: "exec runs no command there",
+        remedy: "Set host to \"gateway\", or agents.defaults.sandbox.mode to \"all\" or \"non-main\".",
         find: exec,
     },
     Rule {
@@ -217,10 +216,10 @@ fn exec(config: &Config) -> Vec<Found> {
             .any(|entry| entry.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off));
     let found = |(key, exec): (String, Exec)| match exec.gate() {
         // What is denied is denied: nothing is missing.
-        ExecGate::Open | ExecGate::Denied => None,
+        ExecGate::Open | ExecGate::Denied | ExecGate::NeedsApproval => None,
         // It is refused in sessions that are in none.
         ExecGate::NeedsSandbox if has_sandbox => None,
-        ExecGate::NeedsApproval | ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
+        ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
             Some(Found { key, value: exec.rules(), refuses: Refuses::Exec })
         }
     };

@@ -42,16 +42,21 @@ fn what_is_asked_for_and_missing_is_listed() {
     for (rules, shown) in [
         (json!({"host": "sandbox"}), "host=sandbox"),
         (json!({"host": "node", "security": "full", "ask": "off"}), "host=node security=full ask=off"),
-        (json!({"host": "gateway"}), "host=gateway"),
-        (json!({"security": "allowlist"}), "security=allowlist"),
-        (json!({"ask": "on-miss"}), "ask=on-miss"),
-        (json!({"security": "full", "ask": "always"}), "security=full ask=always"),
     ] {
         check(&exec(rules), &[("tools.exec", shown)]);
     }
+    // Somebody is asked, or the command is on a list.
+    for rules in [
+        json!({"host": "gateway"}),
+        json!({"security": "allowlist"}),
+        json!({"ask": "on-miss"}),
+        json!({"security": "full", "ask": "always"}),
+    ] {
+        check(&exec(rules), &[]);
+    }
     check(
-        &json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"ask": "always"}}}]}}),
-        &[("agents.list.0.tools.exec", "security=full ask=always")],
+        &json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"host": "node"}}}]}}),
+        &[("agents.list.0.tools.exec", "host=node security=full")],
     );
     let policy = json!({"requireMention": true, "toolsBySender": {"7": {"deny": ["exec"]}}});
     let telegram = json!({"groups": {"-1": policy}, "accounts": {"a": {"groups": {"-1": policy}}}});

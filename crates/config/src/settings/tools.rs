@@ -232,7 +232,7 @@ pub enum ExecGate {
     Denied,
     /// Some only after a person said yes, or when they are on a list.
     NeedsApproval,
-    /// In a sandbox only; there is none yet.
+    /// In a sandbox only.
     NeedsSandbox,
     /// On a node only; none can be used yet.
     NeedsNode,
