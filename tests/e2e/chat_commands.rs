@@ -56,8 +56,8 @@ async fn each_command_of_web_chat_is_answered_without_the_model() {
         ),
         ("/dock_telegram", "⚠️ No linked telegram target for you."),
         ("/tts on", "⚠️ /tts is not there yet in this version. /commands lists what there is."),
-        ("/approve x deny", "⚠️ /approve is not there yet in this version. /commands lists what there is."),
-        ("! ls", "⚠️ /bash is not there yet in this version. /commands lists what there is."),
+        ("/approve x deny", "❌ Failed to submit approval: "),
+        ("! ls", "⚠️ bash is disabled. Set commands.bash=true to enable."),
         ("/send what", "⚙️ Usage: /send on|off|inherit"),
         ("/status", "🦞 OpenClaw 2026.2.9\n🧠 Model: fake/fake-1 · 🔑 api-key … (models.json)\n"),
     ];

@@ -33,9 +33,10 @@ fn pad(n: usize) -> String {
     format!("pad {n} {}", "lorem ipsum ".repeat(3_400))
 }
 
-/// Memory is not saved before: that has a test of its own.
+/// Memory is not saved before: that has a test of its own. One tool, so that the prompt takes the same room whatever tools there are.
 fn plain() -> Value {
-    json!({"agents": {"defaults": {"compaction": {"memoryFlush": {"enabled": false}}}}})
+    let compaction = json!({"memoryFlush": {"enabled": false}});
+    json!({"agents": {"defaults": {"compaction": compaction}}, "tools": {"allow": ["read"]}})
 }
 
 async fn started(model: &ModelServer, config: Value) -> (GatewayUnderTest, WsClient) {

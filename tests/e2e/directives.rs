@@ -230,7 +230,7 @@ async fn a_client_sets_and_hints_alike() {
         "⚙️ Queue mode set to collect. ⚙️ Queue debounce set to 2000ms."
     );
     let elevated = turn(&mut client, "main", "/elevated full", "c4").await;
-    assert!(elevated.contains("/elevated is not there yet"), "{elevated}");
+    assert!(elevated.contains("elevated is not available right now"), "{elevated}");
     assert_eq!(turn(&mut client, "main", "hi /think high there", "r1").await, "hello");
     assert_eq!(turn(&mut client, "main", "hi", "r2").await, "hello");
     assert_eq!(efforts(&model), ["high", "medium"]);

@@ -25,6 +25,7 @@ mod bad_start;
 mod bad_stop;
 mod bad_store;
 mod bad_transcript;
+mod bash_command;
 mod behind_proxies;
 mod beside_openclaw;
 mod channels_commands;

@@ -131,6 +131,8 @@ const SUPPORTED: &[&str] = &[
     "tools.web",
     "bindings",
     "commands.text",
+    "commands.bash",
+    "commands.bashForegroundMs",
     "commands.config",
     "commands.debug",
     "commands.restart",

@@ -11,6 +11,7 @@ mod activation;
 mod allowlist;
 mod allowlist_words;
 mod approve;
+mod bash;
 pub(crate) mod buttons;
 pub(crate) mod cards;
 pub(crate) mod compact;
@@ -113,7 +114,7 @@ const COMMANDS: &[Command] = &[
     restart::COMMAND,
     not_yet::TTS,
     skill::COMMAND,
-    not_yet::BASH_COMMAND,
+    bash::COMMAND,
     dock::TELEGRAM,
     dock::DISCORD,
     dock::SLACK,
@@ -286,10 +287,13 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
         return intent;
     }
     if !spoken.attached
-        && let Some((name, arguments)) = table::read(&strip_structural_prefixes(spoken.text))
+        && let Some((name, arguments)) = table::read_verbatim(spoken.text).or_else(|| {
+            table::read(&strip_structural_prefixes(spoken.text))
+                .map(|(name, arguments)| (name, arguments.to_owned()))
+        })
         && spoken.commands.has(name)
     {
-        return command(spoken.by, name, arguments);
+        return command(spoken.by, name, &arguments);
     }
     let aliases = names.models.aliases().map(|(alias, _)| alias);
     let is_shortcut = |alias: &&str| {

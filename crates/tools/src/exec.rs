@@ -5,6 +5,7 @@
 
 pub mod approvals;
 mod asking;
+pub mod by_person;
 mod environment;
 mod gate;
 pub(crate) mod guard;
@@ -120,7 +121,7 @@ impl Exec {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
         };
-        let order = self.order(&plan, cwd, login_path.as_deref());
+        let order = order_of(settings, &plan, cwd, login_path.as_deref());
         if let Some(values) = plan.rules {
             let case = Arc::new(case(settings, &plan, values, &order));
             let judged = case.judge(Asked::NotYet).await?;
@@ -147,20 +148,6 @@ impl Exec {
         }
     }
 
-    fn order(&self, plan: &Plan, cwd: PathBuf, login_path: Option<&str>) -> Order {
-        let settings = &self.setup.exec;
-        Order {
-            launch: launch(settings, plan, &cwd, login_path),
-            command: plan.command.clone(),
-            timeout: plan.timeout,
-            max_output_chars: settings.max_output_chars,
-            cwd,
-            is_fed: plan.is_fed,
-            in_terminal: plan.in_terminal,
-            lock: settings.lock.clone(),
-        }
-    }
-
     /// Starts the command; without a terminal where none can be had.
     fn start(
         &self,
@@ -178,7 +165,7 @@ impl Exec {
                 plan.warnings
                     .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
                 plan.in_terminal = false;
-                settings.sessions.start(call_id, owner, self.order(plan, cwd, login_path))
+                settings.sessions.start(call_id, owner, order_of(settings, plan, cwd, login_path))
             }
             started => started,
         };
@@ -220,6 +207,19 @@ impl Exec {
 
     async fn login_path(&self, cancel: &CancellationToken) -> Option<String> {
         self.login_path.get_or_init(|| environment::login_path(&self.setup.exec, cancel)).await.clone()
+    }
+}
+
+fn order_of(settings: &ExecSettings, plan: &Plan, cwd: PathBuf, login_path: Option<&str>) -> Order {
+    Order {
+        launch: launch(settings, plan, &cwd, login_path),
+        command: plan.command.clone(),
+        timeout: plan.timeout,
+        max_output_chars: settings.max_output_chars,
+        cwd,
+        is_fed: plan.is_fed,
+        in_terminal: plan.in_terminal,
+        lock: settings.lock.clone(),
     }
 }
 
@@ -284,12 +284,7 @@ fn pending(question: &Question, case: &Case, plan: &Plan) -> ToolOutput {
 }
 
 fn not_started(error: &NotStarted) -> ToolError {
-    ToolError::Failed(match error {
-        NotStarted::TooMany => {
-            "Too many commands run at once. Wait for some, or end them with process action=kill.".to_owned()
-        }
-        NotStarted::Io(error) => format!("cannot start the shell: {error}"),
-    })
+    ToolError::Failed(error.to_string())
 }
 
 /// What came of waiting for a command.

@@ -32,6 +32,7 @@ use row::name_only;
 
 pub use absence::{Absence, Conditions};
 pub use exec::approvals as exec_approvals;
+pub use exec::by_person;
 pub use exec::guard::CommandLock;
 pub use exec::handler::Handlers;
 pub use exec::sessions::{CommandSessions, OnExit};

@@ -184,6 +184,8 @@ pub struct Commands {
     pub text: Option<bool>,
     /// `!` runs a shell command.
     pub bash: bool,
+    /// Milliseconds for which `/bash` waits for its command; default 2000, at most 30000.
+    pub bash_foreground_ms: Option<u64>,
     /// `/config`.
     pub config: bool,
     /// `/debug`.

@@ -203,6 +203,12 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     is_answered.then_some((command.name, arguments))
 }
 
+/// The same for a command whose argument is taken as it was written, each space and line of it.
+pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
+    let (name, arguments) = read(text.trim())?;
+    (name == BASH).then(|| (name, arguments.to_owned()))
+}
+
 /// `! ls`, `!poll` and `!stop` are other ways to write `/bash`.
 fn bang(behind: &str) -> Option<(&'static str, &str)> {
     let word = behind.split_whitespace().next()?;
@@ -255,7 +261,7 @@ fn for_owners(name: &str) -> String {
     )
 }
 
-/// What OpenClaw 2026.2.9 has and this gateway does not.
+/// The command that `!` stands for.
 pub(super) const BASH: &str = "bash";
 
 #[cfg(test)]

@@ -16,11 +16,12 @@ use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::Exec;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
-use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_protocol::{SessionId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{ElevatedLevel, Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
@@ -40,7 +41,7 @@ use super::{
 };
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
-use crate::commands::{ExecWish, Hints, Reasoning};
+use crate::commands::{Context, ExecWish, Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
@@ -340,25 +341,13 @@ impl Runner {
         Asking { at, origin, exec: asked, elevated: elevated_wish }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
-        let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.deps.command_variables {
-            environment.set(name, value);
-        }
         let settled = protections::exec_of(&session.entry, &agent.exec);
         let wished = asked.map_or_else(|| settled.clone(), |wish| protections::exec_with(wish, &settled));
-        let mut exec = ExecSettings::new(&wished, environment);
-        exec.approvals = Some(self.deps.approvals_store());
-        exec.people = Arc::clone(&self.deps.approvals);
-        exec.agent = agent.id.to_string();
+        let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = self.skill_bins(settings, agent);
         let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin };
         exec.elevated = elevated::of(&settings.config, asker, &session.entry, elevated_wish);
-        exec.withheld = Arc::clone(&shield.withheld);
         exec.overlay = Arc::clone(&skills.overlay);
-        exec.lock = self.deps.command_lock.clone();
-        exec.sessions = Arc::clone(&self.deps.command_sessions);
-        exec.scope = format!("agent:{}", agent.id);
-        exec.owner = Some(session.key.clone());
         let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
         let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
         let mut allowed =
@@ -372,6 +361,46 @@ impl Runner {
             WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
         let confinement = sandbox::confinement(sandbox.map(Arc::as_ref));
         toolbox(Setup { confinement, exec, message, apply_patch, web }, &allowed)
+    }
+
+    /// How commands of an agent run, whoever gives them.
+    fn exec_settings(
+        &self,
+        settings: &Settings,
+        agent: &ResolvedAgent,
+        key: &SessionKey,
+        wished: &Exec,
+        shield: &Shield,
+    ) -> ExecSettings {
+        let mut environment = settings.config.environment().clone();
+        for (name, value) in &self.deps.command_variables {
+            environment.set(name, value);
+        }
+        let mut exec = ExecSettings::new(wished, environment);
+        exec.approvals = Some(self.deps.approvals_store());
+        exec.people = Arc::clone(&self.deps.approvals);
+        exec.agent = agent.id.to_string();
+        exec.withheld = Arc::clone(&shield.withheld);
+        exec.lock = self.deps.command_lock.clone();
+        exec.sessions = Arc::clone(&self.deps.command_sessions);
+        exec.scope = format!("agent:{}", agent.id);
+        exec.owner = Some(key.clone());
+        exec
+    }
+
+    /// How the command runs that a person gives in a chat.
+    pub(crate) fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, NotBegun> {
+        let Context { settings, agent, key, .. } = context;
+        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
+        let mut exec = self.exec_settings(settings, agent, key, &agent.exec, &shield);
+        exec.may_background = true;
+        Ok(exec)
+    }
+
+    /// A text for a chat, without the secrets that this gateway knows.
+    pub(crate) fn redacted(&self, settings: &Arc<Settings>, text: &str) -> Result<String, NotBegun> {
+        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
+        Ok(shield.redactor.redact_text(text))
     }
 
     /// Finds the programs that the skills of an agent name.

@@ -8,6 +8,7 @@ use openclaw_protocol::SessionKey;
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::by_person::NotRun;
 use super::session::{Ending, Order, Session, signal_name};
 use super::slug;
 use super::start::{Input, start};
@@ -34,6 +35,8 @@ pub struct CommandSessions {
 
 struct Known {
     sessions: Mutex<Vec<Arc<Session>>>,
+    /// Held while a command is started beside which no other of its scope may run.
+    alone: Mutex<()>,
     on_exit: OnExit,
     /// Ends all of them.
     kill: CancellationToken,
@@ -51,9 +54,11 @@ pub(super) struct Owner {
 }
 
 /// Why a command did not start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NotStarted {
+    #[error("Too many commands run at once. Wait for some, or end them with process action=kill.")]
     TooMany,
+    #[error("cannot start the shell: {0}")]
     Io(io::Error),
 }
 
@@ -67,7 +72,8 @@ impl CommandSessions {
     /// None yet.
     pub fn new(on_exit: OnExit) -> Self {
         let kill = CancellationToken::new();
-        let known = Known { sessions: Mutex::default(), on_exit, kill: kill.clone() };
+        let known =
+            Known { sessions: Mutex::default(), alone: Mutex::default(), on_exit, kill: kill.clone() };
         Self { known: Arc::new(known), _all: kill.drop_guard() }
     }
 
@@ -125,6 +131,26 @@ impl CommandSessions {
             }
         });
         Ok(session)
+    }
+
+    /// The same, unless another one of its scope runs.
+    pub(super) fn start_alone(
+        &self,
+        call_id: &str,
+        owner: Owner,
+        order: Order,
+    ) -> Result<Arc<Session>, NotRun> {
+        let _alone = self.known.alone.lock();
+        if let Some(other) = self.running(&owner.scope) {
+            return Err(NotRun::Busy(other.id.clone()));
+        }
+        self.start(call_id, owner, order).map_err(|error| NotRun::Failed(error.to_string()))
+    }
+
+    /// One of a scope that runs.
+    pub(super) fn running(&self, scope: &str) -> Option<Arc<Session>> {
+        let sessions = self.known.sessions.lock();
+        sessions.iter().find(|session| session.scope == scope && session.end().is_none()).cloned()
     }
 
     /// Those of a scope that are or were in the background, the newest first.
