@@ -150,8 +150,8 @@ async fn output_that_begins_inside_of_a_secret_does_not_show_the_rest_of_it() {
     let print = "printf %s \"${GITHUB_TOKEN#???}\"";
     let model = ModelServer::queue([
         Reply::tool("c1", "exec", &json!({"command": format!("{print}; exit 1")})),
-        Reply::tool("c2", "exec", &json!({"command": print, "background": true})),
-        Reply::tool("c3", "exec", &json!({"command": format!("{print}; exit 1"), "background": true})),
+        Reply::tool("c2", "exec", &json!({"command": print, "workdir": "nowhere"})),
+        Reply::tool("c3", "exec", &json!({"command": format!("{print}; exit 1"), "workdir": "nowhere"})),
         Reply::text("done"),
     ])
     .await;

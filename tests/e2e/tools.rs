@@ -22,7 +22,8 @@ async fn a_model_writes_edits_runs_and_reads() {
     client.request("chat.send", params).await.unwrap();
     client.event("chat", |payload| payload["state"] == "final").await.unwrap();
 
-    assert_eq!(model.requests()[0].tool_names(), ["read", "edit", "write", "exec"]);
+    let tools = ["read", "edit", "write", "exec", "process", "web_search", "web_fetch"];
+    assert_eq!(model.requests()[0].tool_names(), tools);
     let last = model.requests().pop().unwrap();
     let results: Vec<Value> = last.body["messages"]
         .as_array()

@@ -66,7 +66,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::inbox::Row;
-use crate::runner::Runner;
+use crate::runner::{Runner, sandbox};
 use crate::session_model::SessionModels;
 use crate::setup::Settings;
 use directives::Reading;
@@ -387,6 +387,11 @@ impl Context<'_> {
             Ok(())
         });
         self.runner.deps.store.update(self.key, change).await.map(drop)
+    }
+
+    /// Whether the session's runs are held in a sandbox.
+    fn is_sandboxed(&self) -> bool {
+        sandbox::settings_of(self.settings, self.agent, self.key).is_some()
     }
 
     /// Whether the sender is one of the owners. Whoever reaches the gateway's own protocol is.

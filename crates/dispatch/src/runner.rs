@@ -39,7 +39,7 @@ mod replies;
 mod reply_media;
 mod reports;
 mod result;
-mod sandbox;
+pub(crate) mod sandbox;
 pub(crate) mod secrets;
 mod session;
 pub(crate) mod shortcuts;

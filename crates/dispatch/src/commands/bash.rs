@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_tools::Elevated;
 use openclaw_tools::by_person::{self, NotRun, PersonsCommand, PersonsEnd};
 
 use super::table::{BASH, Category, Command, Does, Offered, Takes};
@@ -60,7 +61,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
         let origin = context.row.payload.origin.as_deref();
         let asker = Asker { agent: &context.agent.id, key: context.key, origin };
         if let Some(refusal) = refusal(config, asker) {
-            return Ok(format!("⚠️ {refusal}"));
+            return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }
         let sessions = &context.runner.deps.command_sessions;
         let said = match Wish::read(arguments) {

@@ -1,6 +1,7 @@
 //! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
 
 use openclaw_sessions::entry::ElevatedLevel;
+use openclaw_tools::Elevated;
 
 use super::Hints;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
@@ -20,7 +21,7 @@ pub(super) const COMMAND: Command = Command::new(
 .taking(Takes::Level, "[on|off|ask|full]");
 
 /// Said where nothing runs in a sandbox.
-const DIRECT: &str = "⚙️ Runtime is direct; sandboxing does not apply.";
+const DIRECT: &str = "\n⚙️ Runtime is direct; sandboxing does not apply.";
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())
@@ -39,15 +40,17 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             key: context.key,
             origin: context.row.payload.origin.as_deref(),
         };
+        let is_sandboxed = context.is_sandboxed();
         if let Some(refusal) = refusal(config, asker) {
-            return Ok(Settled::refused(refusal));
+            return Ok(Settled::refused(Elevated::unavailable(is_sandboxed, &refusal)));
         }
+        let direct = if is_sandboxed { "" } else { DIRECT };
         let Some(wanted) = levels::elevated(wished.argument) else {
             return Ok(match wished.argument {
                 "" => {
                     let level = level(config, context.entry, None);
                     Settled::told(format!(
-                        "Current elevated level: {level}.\nOptions: on, off, ask, full.\n{DIRECT}"
+                        "Current elevated level: {level}.\nOptions: on, off, ask, full.{direct}"
                     ))
                 }
                 other => Settled::refused(format!(
@@ -62,7 +65,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             }
             ElevatedLevel::Full => "⚙️ Elevated mode set to full (auto-approve).",
         };
-        Ok(Settled::changed(format!("{says}\n{DIRECT}"), move |entry| {
+        Ok(Settled::changed(format!("{says}{direct}"), move |entry| {
             entry.elevated_level = Some(wanted);
         }))
     })

@@ -41,7 +41,7 @@ pub(crate) fn level(config: &Config, entry: &SessionEntry, hint: Option<Elevated
     hint.or(entry.elevated_level).or_else(configured).unwrap_or(ElevatedLevel::On)
 }
 
-/// Why commands may not be elevated, with what has to be set for it; nothing where they may.
+/// Why commands may not be elevated: what has to be set for it; nothing where they may.
 pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
     let provider = asker.origin.map_or(WEBCHAT, |origin| origin.address.channel.as_str());
     let own = config.agents.list.iter().find(|entry| entry.id == asker.agent.as_str());
@@ -62,7 +62,7 @@ pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
         return None;
     }
     Some(format!(
-        "elevated is not available right now (runtime=direct).\nFailing gates: {}\nContext: provider={provider} session={}\n\
+        "Failing gates: {}\nContext: provider={provider} session={}\n\
          Fix-it keys:\n- {}",
         gates.join(", "),
         asker.key,
@@ -144,7 +144,7 @@ mod tests {
             let refusal = refusal(&config(&tools, &own), asker);
             let expect = gate.map(|gate| {
                 format!(
-                    "elevated is not available right now (runtime=direct).\nFailing gates: {gate}\n\
+                    "Failing gates: {gate}\n\
                      Context: provider=telegram session=agent:main:main\nFix-it keys:\n- {gate}"
                 )
             });

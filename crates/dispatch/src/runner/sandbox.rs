@@ -21,7 +21,7 @@ use crate::setup::Settings;
 const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// The settings that hold a session's runs; nothing where they are not held.
-pub(super) fn settings_of(
+pub(crate) fn settings_of(
     settings: &Settings,
     agent: &ResolvedAgent,
     key: &SessionKey,

@@ -140,7 +140,9 @@ fn elevated(settings: &ExecSettings, args: &Args) -> Result<ElevatedMode, String
         (None, mode) => *mode,
     };
     match refusal {
-        Some(refusal) if asked != ElevatedMode::Off => Err(refusal.clone()),
+        Some(refusal) if asked != ElevatedMode::Off => {
+            Err(Elevated::unavailable(settings.sandbox.is_some(), refusal))
+        }
         Some(_) | None => Ok(asked),
     }
 }
@@ -367,7 +369,8 @@ mod tests {
             ..settings(None, None, None)
         };
         assert_eq!(by(&refused, json!({"command": "ls"})), (anywhere, None));
-        assert_eq!(says(&refused, json!({"command": "ls", "elevated": true})), "no");
+        let refusal = "elevated is not available right now (runtime=direct).\nno";
+        assert_eq!(says(&refused, json!({"command": "ls", "elevated": true})), refusal);
     }
 
     #[test]

@@ -47,14 +47,22 @@ pub enum ElevatedMode {
 pub struct Elevated {
     /// What holds where the call does not say.
     pub mode: ElevatedMode,
-    /// Why they may not be; told to the model.
+    /// Why they may not be: what has to be set for it ([`Elevated::unavailable`]).
     pub refusal: Option<String>,
+}
+
+impl Elevated {
+    /// What is said where commands may not be elevated.
+    pub fn unavailable(is_sandboxed: bool, refusal: &str) -> String {
+        let runtime = if is_sandboxed { "sandboxed" } else { "direct" };
+        let text = format!("elevated is not available right now (runtime={runtime}).\n{refusal}");
+        text.trim_end().to_owned()
+    }
 }
 
 impl Default for Elevated {
     fn default() -> Self {
-        let refusal = "elevated is not available right now (runtime=direct).".to_owned();
-        Self { mode: ElevatedMode::Off, refusal: Some(refusal) }
+        Self { mode: ElevatedMode::Off, refusal: Some(String::new()) }
     }
 }
 
