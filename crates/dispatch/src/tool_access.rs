@@ -103,7 +103,7 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
 fn is_held(run: RunOf<'_>) -> bool {
     let rules = SessionSettings::from(run.config).key_rules();
     let is_main = rules.is_main(run.session) && rules.agent_of(run.session) == run.agent.id;
-    SandboxSettings::of(run.config, &run.agent.id).holds(is_main)
+    SandboxSettings::hold(run.config, &run.agent.id, is_main)
 }
 
 /// Runs the chain of the policy over some tools. Whoever reaches the gateway's own protocol is the owner.

@@ -1,7 +1,9 @@
 //! The `Runtime:` line (spec `agent-runtime.md` §3.1 row 26).
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use super::sections::Line;
 use super::{PromptInputs, RuntimeFacts, display};
 
 /// Facts about the machine; read once at start, since the prompt must not change between turns.
@@ -54,39 +56,50 @@ fn node_arch(arch: &str) -> &str {
 }
 
 /// The section's lines.
-pub(super) fn lines(inputs: &PromptInputs<'_>) -> Vec<String> {
+pub(super) fn lines<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let level = inputs.reasoning.as_str();
     vec![
-        format!("Runtime: {}", facts(&inputs.runtime)),
+        format!("Runtime: {}", facts(&inputs.runtime)).into(),
         format!(
             "Reasoning: {level} (hidden unless on/stream). Toggle /reasoning; /status shows it when enabled."
-        ),
+        )
+        .into(),
     ]
 }
 
 fn facts(facts: &RuntimeFacts) -> String {
     let host = &facts.host;
     let os = match (&host.os, &host.arch) {
-        (Some(os), Some(arch)) => Some(format!("{os} ({arch})")),
-        (os, _) => os.clone(),
+        (Some(os), Some(arch)) => Some(format!("{os} ({arch})").into()),
+        (os, _) => own(os),
     };
-    let capabilities = facts.channel.as_ref().map(|_| {
-        if facts.capabilities.is_empty() { "none".to_owned() } else { facts.capabilities.join(",") }
+    let capabilities = facts.channel.as_ref().map(|_| match facts.capabilities.as_slice() {
+        [] => Cow::Borrowed("none"),
+        capabilities => capabilities.join(",").into(),
     });
     let parts = [
-        ("agent", facts.agent.clone()),
-        ("host", host.host.clone()),
-        ("repo", facts.repo.as_deref().map(display)),
+        ("agent", own(&facts.agent)),
+        ("host", own(&host.host)),
+        ("repo", facts.repo.as_deref().map(|root| display(root).into())),
         ("os", os),
-        ("runtime", host.runtime.clone()),
-        ("model", facts.model.clone()),
-        ("default_model", facts.default_model.clone()),
-        ("shell", host.shell.clone()),
-        ("channel", facts.channel.clone()),
+        ("runtime", own(&host.runtime)),
+        ("model", own(&facts.model)),
+        ("default_model", own(&facts.default_model)),
+        ("shell", own(&host.shell)),
+        ("channel", own(&facts.channel)),
         ("capabilities", capabilities),
-        ("thinking", facts.thinking.clone()),
+        ("thinking", own(&facts.thinking)),
     ];
-    let known: Vec<String> =
-        parts.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}"))).collect();
-    known.join(" | ")
+    let mut known = String::new();
+    for (name, value) in parts {
+        if let Some(value) = value {
+            let between = if known.is_empty() { "" } else { " | " };
+            known.extend([between, name, "=", &*value]);
+        }
+    }
+    known
+}
+
+fn own(fact: &Option<String>) -> Option<Cow<'_, str>> {
+    fact.as_deref().map(Cow::Borrowed)
 }

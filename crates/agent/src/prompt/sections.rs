@@ -1,9 +1,17 @@
 //! The sections of the system prompt as one table (spec `agent-runtime.md` §3.1).
 
+use std::borrow::Cow;
+
 use super::{
     InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, SandboxNote, display, runtime,
     tool_list,
 };
+
+/// A line of the prompt. Most are the same in every prompt.
+pub(super) type Line<'a> = Cow<'a, str>;
+
+/// What builds the lines of a section.
+type Lines = for<'a> fn(&'a PromptInputs<'_>) -> Vec<Line<'a>>;
 
 /// A section: its heading, whether sub-agents get it, and its lines, none when it does not apply.
 struct Section {
@@ -12,23 +20,23 @@ struct Section {
     /// Part of the minimal prompt.
     minimal: bool,
     /// Builds the lines below the heading.
-    lines: fn(&PromptInputs<'_>) -> Vec<String>,
+    lines: Lines,
 }
 
-const fn both(heading: &'static str, lines: fn(&PromptInputs<'_>) -> Vec<String>) -> Section {
+const fn both(heading: &'static str, lines: Lines) -> Section {
     Section { heading, minimal: true, lines }
 }
 
-const fn full(heading: &'static str, lines: fn(&PromptInputs<'_>) -> Vec<String>) -> Section {
+const fn full(heading: &'static str, lines: Lines) -> Section {
     Section { heading, minimal: false, lines }
 }
 
 /// All sections in order.
 const SECTIONS: &[Section] = &[
     both("## Tooling", tooling),
-    both("## Tool Call Style", |_| owned(TOOL_CALL_STYLE)),
-    both("## Safety", |_| owned(SAFETY)),
-    both("## OpenClaw CLI Quick Reference", |_| owned(CLI)),
+    both("## Tool Call Style", |_| fixed(TOOL_CALL_STYLE)),
+    both("## Safety", |_| fixed(SAFETY)),
+    both("## OpenClaw CLI Quick Reference", |_| fixed(CLI)),
     full("## Skills (mandatory)", skills),
     full("## Memory Recall", memory),
     full("## OpenClaw Self-Update", self_update),
@@ -39,15 +47,15 @@ const SECTIONS: &[Section] = &[
     both("## Sandbox", sandbox),
     full("## User Identity", user_identity),
     both("## Current Date & Time", time_zone),
-    both("## Workspace Files (injected)", |_| owned(WORKSPACE_FILES)),
-    full("## Reply Tags", |_| owned(REPLY_TAGS)),
+    both("## Workspace Files (injected)", |_| fixed(WORKSPACE_FILES)),
+    full("## Reply Tags", |_| fixed(REPLY_TAGS)),
     full("## Messaging", messaging),
-    full("## Voice (TTS)", |inputs| inputs.tts_hint.iter().cloned().collect()),
+    full("## Voice (TTS)", |inputs| inputs.tts_hint.iter().map(Line::from).collect()),
     both("", extra),
     both("## Reactions", reactions),
     both("## Reasoning Format", reasoning_format),
     both("", project_context),
-    full("## Silent Replies", |_| owned(SILENT_REPLIES)),
+    full("## Silent Replies", |_| fixed(SILENT_REPLIES)),
     full("## Heartbeats", heartbeats),
     both("## Runtime", runtime::lines),
 ];
@@ -92,13 +100,13 @@ const SILENT_REPLIES: &[&str] = &[
 
 /// The whole prompt.
 pub(super) fn text(inputs: &PromptInputs<'_>) -> String {
-    let mut lines = vec![IDENTITY.to_owned()];
+    let mut lines = vec![Line::from(IDENTITY)];
     if inputs.mode != PromptMode::None {
         let minimal = inputs.mode == PromptMode::Minimal;
         for section in SECTIONS.iter().filter(|section| section.minimal || !minimal) {
             let body = (section.lines)(inputs);
             if !body.is_empty() {
-                lines.push(section.heading.to_owned());
+                lines.push(section.heading.into());
                 lines.extend(body);
             }
         }
@@ -107,43 +115,42 @@ pub(super) fn text(inputs: &PromptInputs<'_>) -> String {
     lines.join("\n")
 }
 
-fn owned(lines: &[&str]) -> Vec<String> {
-    lines.iter().map(|line| (*line).to_owned()).collect()
+fn fixed(lines: &'static [&'static str]) -> Vec<Line<'static>> {
+    lines.iter().copied().map(Line::Borrowed).collect()
 }
 
 fn has_tool(inputs: &PromptInputs<'_>, name: &str) -> bool {
     inputs.tools.facts().any(|tool| tool.name == name)
 }
 
-fn tooling(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines = vec![
-        "These tools are enabled by policy. Names are case-sensitive; call them exactly as written."
-            .to_owned(),
+fn tooling<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'_>> = vec![
+        "These tools are enabled by policy. Names are case-sensitive; call them exactly as written.".into(),
     ];
-    lines.extend(tool_list::lines(inputs.tools));
-    lines.push("TOOLS.md only documents local conventions; it does not enable tools.".to_owned());
+    lines.extend(tool_list::lines(inputs.tools).map(Line::Owned));
+    lines.push("TOOLS.md only documents local conventions; it does not enable tools.".into());
     if has_tool(inputs, "sessions_spawn") {
-        lines.push("Hand long or complex work to a sub-agent; it reports back when it is done.".to_owned());
+        lines.push("Hand long or complex work to a sub-agent; it reports back when it is done.".into());
     }
     lines
 }
 
-fn skills(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn skills<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let prompt = inputs.skills.trim();
     if prompt.is_empty() {
         return Vec::new();
     }
     vec![
-        "Before answering, check every <description> in <available_skills>.".to_owned(),
-        "- Exactly one clearly fits: `read` its SKILL.md at <location> and follow it.".to_owned(),
-        "- Several could: take the most specific one, then read and follow it.".to_owned(),
-        "- None clearly fits: read none.".to_owned(),
-        "Never read more than one up front.".to_owned(),
-        prompt.to_owned(),
+        "Before answering, check every <description> in <available_skills>.".into(),
+        "- Exactly one clearly fits: `read` its SKILL.md at <location> and follow it.".into(),
+        "- Several could: take the most specific one, then read and follow it.".into(),
+        "- None clearly fits: read none.".into(),
+        "Never read more than one up front.".into(),
+        prompt.into(),
     ]
 }
 
-fn memory(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn memory<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if !has_tool(inputs, "memory_search") && !has_tool(inputs, "memory_get") {
         return Vec::new();
     }
@@ -152,211 +159,214 @@ fn memory(inputs: &PromptInputs<'_>) -> Vec<String> {
         MemoryCitations::Hidden => "Do not mention file paths or line numbers unless the user asks.",
     };
     vec![
-        "For questions about earlier work, decisions, dates, people, preferences or todos run memory_search on MEMORY.md and memory/*.md first, then memory_get only the lines you need. When you are still unsure, say that you looked.".to_owned(),
-        citation.to_owned(),
+        "For questions about earlier work, decisions, dates, people, preferences or todos run memory_search on MEMORY.md and memory/*.md first, then memory_get only the lines you need. When you are still unsure, say that you looked.".into(),
+        citation.into(),
     ]
 }
 
-fn self_update(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn self_update<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if !has_tool(inputs, "gateway") {
         return Vec::new();
     }
-    owned(&[
+    fixed(&[
         "Update OpenClaw or change its configuration only when the user asks for it explicitly; if in doubt, ask first.",
         "Actions of the gateway tool: config.get, config.schema, config.apply (checks, writes, restarts), update.run.",
         "After a restart OpenClaw sends a message to the session that was used last.",
     ])
 }
 
-fn model_aliases(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn model_aliases<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if inputs.model_aliases.is_empty() {
         return Vec::new();
     }
-    let mut aliases: Vec<String> =
-        inputs.model_aliases.iter().map(|(alias, model)| format!("- {alias}: {model}")).collect();
+    let mut aliases: Vec<Line<'_>> =
+        inputs.model_aliases.iter().map(|(alias, model)| format!("- {alias}: {model}").into()).collect();
     aliases.sort();
-    aliases.insert(0, "Prefer an alias when naming a model; the full provider/model works too.".to_owned());
+    aliases.insert(0, "Prefer an alias when naming a model; the full provider/model works too.".into());
     aliases
 }
 
-fn date_hint(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn date_hint<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if inputs.time_zone.is_none() {
         return Vec::new();
     }
     if has_tool(inputs, "session_status") {
-        return owned(&["For the current date, time or day of the week run session_status."]);
+        return fixed(&["For the current date, time or day of the week run session_status."]);
     }
-    owned(&[
+    fixed(&[
         "The time in front of a message is when it was said; take the current date and time from the latest one.",
     ])
 }
 
-fn workspace(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines = vec![
-        format!("Your working directory is: {}", display(&inputs.workspace)),
-        "Use it as the one place for file work unless told otherwise.".to_owned(),
+fn workspace<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'_>> = vec![
+        format!("Your working directory is: {}", display(&inputs.workspace)).into(),
+        "Use it as the one place for file work unless told otherwise.".into(),
     ];
     // The first-run ritual is under way while its file is there.
     if inputs.files.iter().any(|file| file.name == "BOOTSTRAP.md" && !file.missing) {
-        lines.push("Reminder: commit your changes in this workspace after edits.".to_owned());
+        lines.push("Reminder: commit your changes in this workspace after edits.".into());
     }
-    lines.extend(inputs.workspace_notes.iter().cloned());
+    lines.extend(inputs.workspace_notes.iter().map(Line::from));
     lines
 }
 
-fn documentation(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn documentation<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let Some(dir) = &inputs.docs_dir else { return Vec::new() };
     vec![
-        format!("OpenClaw docs: {}", display(dir)),
-        "Mirror: https://docs.openclaw.ai".to_owned(),
-        "Source: https://github.com/openclaw/openclaw".to_owned(),
-        "Community: https://github.com/openclaw/openclaw/discussions".to_owned(),
-        "Skills hub: https://clawhub.com".to_owned(),
-        "Read the local docs first for questions about OpenClaw's behaviour, commands, configuration or design.".to_owned(),
-        "When diagnosing, run `openclaw status` yourself if you can; ask the user only if you cannot.".to_owned(),
+        format!("OpenClaw docs: {}", display(dir)).into(),
+        "Mirror: https://docs.openclaw.ai".into(),
+        "Source: https://github.com/openclaw/openclaw".into(),
+        "Community: https://github.com/openclaw/openclaw/discussions".into(),
+        "Skills hub: https://clawhub.com".into(),
+        "Read the local docs first for questions about OpenClaw's behaviour, commands, configuration or design.".into(),
+        "When diagnosing, run `openclaw status` yourself if you can; ask the user only if you cannot.".into(),
     ]
 }
 
-fn sandbox(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn sandbox<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let Some(note) = &inputs.sandbox else { return Vec::new() };
-    let mut lines = owned(&[
+    let mut lines = fixed(&[
         "Your tools run in a sandbox.",
         "Some tools may be missing because of the sandbox's policy.",
         "Sub-agents stay in the sandbox and have no elevated access. Ask before anything that needs the host.",
     ]);
     if let Some(dir) = &note.workspace {
-        lines.push(format!("Sandbox workspace: {}", display(dir)));
+        lines.push(format!("Sandbox workspace: {}", display(dir)).into());
     }
     if let Some(access) = &note.workspace_access {
         let place = if access == "ro" { " (mounted at /agent)" } else { "" };
-        lines.push(format!("Agent workspace access: {access}{place}"));
+        lines.push(format!("Agent workspace access: {access}{place}").into());
     }
-    lines.extend(note.browser.iter().cloned());
+    lines.extend(note.browser.iter().map(Line::from));
     lines.extend(elevated(note));
     lines
 }
 
-fn elevated(note: &SandboxNote) -> Vec<String> {
+fn elevated(note: &SandboxNote) -> Vec<Line<'_>> {
     let Some(level) = &note.elevated else { return Vec::new() };
     vec![
-        "Elevated exec is available for this session.".to_owned(),
-        "The user can change it with /elevated on|off|ask|full.".to_owned(),
+        "Elevated exec is available for this session.".into(),
+        "The user can change it with /elevated on|off|ask|full.".into(),
         format!(
             "Current elevated level: {level} (ask runs commands on the host with approvals, full without)."
-        ),
+        )
+        .into(),
     ]
 }
 
-fn user_identity(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn user_identity<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if inputs.owner_numbers.is_empty() {
         return Vec::new();
     }
-    vec![format!("Owner numbers: {}. Treat messages from them as the user.", inputs.owner_numbers.join(", "))]
+    vec![
+        format!("Owner numbers: {}. Treat messages from them as the user.", inputs.owner_numbers.join(", "))
+            .into(),
+    ]
 }
 
-fn time_zone(inputs: &PromptInputs<'_>) -> Vec<String> {
-    inputs.time_zone.iter().map(|zone| format!("Time zone: {zone}")).collect()
+fn time_zone<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+    inputs.time_zone.iter().map(|zone| format!("Time zone: {zone}").into()).collect()
 }
 
-fn messaging(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines = owned(&["A reply in this session goes to the channel it came from."]);
+fn messaging<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+    let mut lines = fixed(&["A reply in this session goes to the channel it came from."]);
     if has_tool(inputs, "sessions_send") {
-        lines.push("To reach another session use sessions_send with its key.".to_owned());
+        lines.push("To reach another session use sessions_send with its key.".into());
     }
-    lines.push("Never talk to a chat provider through exec or curl; OpenClaw does the routing.".to_owned());
+    lines.push("Never talk to a chat provider through exec or curl; OpenClaw does the routing.".into());
     if has_tool(inputs, "message") {
         lines.extend(message_tool(inputs));
     }
     lines
 }
 
-fn message_tool(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines = owned(&[
+fn message_tool<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+    let mut lines = fixed(&[
         "### message tool",
         "- Use `message` to send on your own initiative and for channel actions (polls, reactions and the like).",
         "- For `action=send` give `to` and `message`.",
     ]);
     if !inputs.deliverable_channels.is_empty() {
         let list = inputs.deliverable_channels.join("|");
-        lines.push(format!("- When several channels are configured pass `channel` ({list})."));
+        lines.push(format!("- When several channels are configured pass `channel` ({list}).").into());
     }
     lines.push(
-        "- When `message` (`action=send`) already delivered the answer the user sees, reply with only: NO_REPLY".to_owned(),
+        "- When `message` (`action=send`) already delivered the answer the user sees, reply with only: NO_REPLY".into(),
     );
     match &inputs.inline_buttons {
         Some(InlineButtons::Enabled) => lines.push(
-            "- Inline buttons work here: `action=send` with `buttons=[[{text,callback_data}]]`; a press comes back as a user message with the callback data.".to_owned(),
+            "- Inline buttons work here: `action=send` with `buttons=[[{text,callback_data}]]`; a press comes back as a user message with the callback data.".into(),
         ),
         Some(InlineButtons::Available { channel }) => lines.push(format!(
             "- Inline buttons are off for {channel}. If the user wants them, they set {channel}.capabilities.inlineButtons (dm, group, all or allowlist)."
-        )),
+        ).into()),
         None => {}
     }
-    lines.extend(inputs.channel_hints.iter().cloned());
+    lines.extend(inputs.channel_hints.iter().map(Line::from));
     lines
 }
 
-fn extra(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn extra<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let Some(text) = inputs.extra.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return Vec::new();
     };
     let heading =
         if inputs.mode == PromptMode::Minimal { "## Subagent Context" } else { "## Group Chat Context" };
-    vec![heading.to_owned(), text.to_owned()]
+    vec![heading.into(), text.into()]
 }
 
-fn reactions(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn reactions<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let Some(reactions) = &inputs.reactions else { return Vec::new() };
     let channel = &reactions.channel;
     match reactions.level {
         ReactionLevel::Minimal => vec![
-            format!("Reactions are enabled for {channel} in MINIMAL mode."),
-            "React only when it truly fits: to acknowledge an important request or to show honest feeling, never to routine messages or your own.".to_owned(),
-            "At most one reaction in 5-10 exchanges.".to_owned(),
+            format!("Reactions are enabled for {channel} in MINIMAL mode.").into(),
+            "React only when it truly fits: to acknowledge an important request or to show honest feeling, never to routine messages or your own.".into(),
+            "At most one reaction in 5-10 exchanges.".into(),
         ],
         ReactionLevel::Extensive => vec![
-            format!("Reactions are enabled for {channel} in EXTENSIVE mode."),
-            "React whenever it feels natural: to acknowledge, to agree, to show mood or humour, to mark interesting content.".to_owned(),
+            format!("Reactions are enabled for {channel} in EXTENSIVE mode.").into(),
+            "React whenever it feels natural: to acknowledge, to agree, to show mood or humour, to mark interesting content.".into(),
         ],
     }
 }
 
-fn reasoning_format(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn reasoning_format<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if !inputs.reasoning_tags {
         return Vec::new();
     }
-    owned(&[
+    fixed(&[
         "All reasoning goes inside <think>...</think>; nothing of it outside.",
         "Answer in the form <think>...</think><final>...</final>, with nothing else around it.",
         "Only the text inside <final> is shown to the user.",
     ])
 }
 
-fn project_context(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn project_context<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let files: Vec<_> = inputs.files.iter().filter(|file| !file.injected.is_empty()).collect();
     if files.is_empty() {
         return Vec::new();
     }
-    let mut lines = owned(&["# Project Context", "The following workspace files are loaded:"]);
+    let mut lines = fixed(&["# Project Context", "The following workspace files are loaded:"]);
     if files.iter().any(|file| file.name.eq_ignore_ascii_case("SOUL.md") && !file.missing) {
-        lines.push(
-            "Take on the persona and tone of SOUL.md unless a higher instruction overrides it.".to_owned(),
-        );
+        lines
+            .push("Take on the persona and tone of SOUL.md unless a higher instruction overrides it.".into());
     }
     for file in files {
-        lines.push(format!("## {}", file.name));
-        lines.push(file.injected.clone());
+        lines.push(format!("## {}", file.name).into());
+        lines.push(Line::from(&*file.injected));
     }
     lines
 }
 
-fn heartbeats(inputs: &PromptInputs<'_>) -> Vec<String> {
+fn heartbeats<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     let prompt = inputs.heartbeat_prompt.as_deref().map(str::trim).filter(|text| !text.is_empty());
     vec![
-        format!("Heartbeat prompt: {}", prompt.unwrap_or("(configured)")),
-        "When a message is that prompt and nothing needs attention, reply exactly:".to_owned(),
-        "HEARTBEAT_OK".to_owned(),
-        "OpenClaw takes a leading or trailing HEARTBEAT_OK as an acknowledgement and may drop it.".to_owned(),
-        "When something needs attention, send the alert without that token.".to_owned(),
+        format!("Heartbeat prompt: {}", prompt.unwrap_or("(configured)")).into(),
+        "When a message is that prompt and nothing needs attention, reply exactly:".into(),
+        "HEARTBEAT_OK".into(),
+        "OpenClaw takes a leading or trailing HEARTBEAT_OK as an acknowledgement and may drop it.".into(),
+        "When something needs attention, send the alert without that token.".into(),
     ]
 }

@@ -26,8 +26,8 @@ pub(crate) fn settings_of(
     agent: &ResolvedAgent,
     key: &SessionKey,
 ) -> Option<SandboxSettings> {
-    let found = SandboxSettings::of(&settings.config, &agent.id);
-    found.holds(is_main(settings, agent, key)).then_some(found)
+    let is_held = SandboxSettings::hold(&settings.config, &agent.id, is_main(settings, agent, key));
+    is_held.then(|| SandboxSettings::of(&settings.config, &agent.id))
 }
 
 fn is_main(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {

@@ -1,7 +1,7 @@
 //! How commands run (spec `tools.md` §3): `tools.exec` with its defaults, and what the process was started with.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use openclaw_agent::skills::Overlay;
@@ -27,7 +27,9 @@ pub(super) fn window(ms: Option<u64>) -> Duration {
 }
 
 fn default_safe_bins() -> Arc<[String]> {
-    safe_bins::DEFAULT.iter().map(|name| (*name).to_owned()).collect()
+    static BINS: LazyLock<Arc<[String]>> =
+        LazyLock::new(|| safe_bins::DEFAULT.iter().map(|name| (*name).to_owned()).collect());
+    Arc::clone(&BINS)
 }
 
 /// How far commands are elevated (spec `tools.md` §8.4).

@@ -113,13 +113,24 @@ impl SandboxSettings {
         }
     }
 
+    /// Whether an agent's sessions run in a sandbox.
+    pub fn hold(config: &Config, agent: &AgentId, is_main: bool) -> bool {
+        let own = config.agent_entry(agent).and_then(|entry| entry.sandbox.mode);
+        let mode = own.or(config.agents.defaults.sandbox.mode).unwrap_or_default();
+        holds(mode, is_main)
+    }
+
     /// Whether a session runs in a sandbox.
     pub fn holds(&self, is_main: bool) -> bool {
-        match self.mode {
-            SandboxMode::Off => false,
-            SandboxMode::NonMain => !is_main,
-            SandboxMode::All => true,
-        }
+        holds(self.mode, is_main)
+    }
+}
+
+fn holds(mode: SandboxMode, is_main: bool) -> bool {
+    match mode {
+        SandboxMode::Off => false,
+        SandboxMode::NonMain => !is_main,
+        SandboxMode::All => true,
     }
 }
 
