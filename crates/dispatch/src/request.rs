@@ -218,6 +218,12 @@ impl Request {
         self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
     }
 
+    /// Whether a person says it, at a client or on a chat platform. What the gateway asks by itself, such as a heartbeat, has nobody's
+    /// rights: anybody may have been the cause.
+    pub(crate) fn is_persons(&self) -> bool {
+        self.origin.is_some() || self.is_chat()
+    }
+
     /// The conversation that its answer goes to, if that is one of a chat platform.
     pub(crate) fn conversation(&self) -> Option<&Address> {
         self.origin.as_ref().map(|origin| &origin.address).or(self.deliver_to.as_ref())

@@ -38,6 +38,7 @@ use crate::args::Args;
 use crate::path::Resolver;
 use crate::row::{Confinement, Setup, ToolRow};
 use crate::sandbox::{Inside, Launch};
+use approvals::analysis::quoted;
 use approvals::resolve::{Asked, Decision, ToolValues};
 use asking::Waiting;
 use gate::{Case, Judged};
@@ -158,7 +159,7 @@ impl Exec {
     ) -> Result<Arc<Session>, ToolError> {
         let settings = &self.setup.exec;
         let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
-        let owner = Owner { told, ..self.owner() };
+        let owner = Owner { told, ..self.owner(plan) };
         let cwd = order.cwd.clone();
         let started = match settings.sessions.start(call_id, owner.clone(), order) {
             Err(NotStarted::Io(error)) if plan.in_terminal => {
@@ -173,9 +174,10 @@ impl Exec {
     }
 
     /// Whose its commands are; nobody is told of them.
-    fn owner(&self) -> Owner {
+    fn owner(&self, plan: &Plan) -> Owner {
         let settings = &self.setup.exec;
-        Owner { scope: settings.scope.clone(), told: None, kept: settings.kept }
+        let scope = settings.scope_of(plan.sandbox(settings).is_none());
+        Owner { scope: scope.to_owned(), told: None, kept: settings.kept }
     }
 
     /// Asks people; the command runs, or does not, when the call is over.
@@ -196,7 +198,7 @@ impl Exec {
             question,
             order,
             call_id: call_id.to_owned(),
-            owner: self.owner(),
+            owner: self.owner(plan),
             told: settings.owner.clone(),
             notice: settings.running_notice,
             sessions: Arc::downgrade(&settings.sessions),
@@ -259,11 +261,17 @@ fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order)
         path: path.unwrap_or_default(),
         cwd: order.cwd.clone(),
         home: settings.environment.home(),
-        sets_variables: !plan.env.is_empty(),
+        variables: assignments(&plan.env),
         safe_bins: Arc::clone(&settings.safe_bins),
         skill_bins: settings.skill_bins.clone(),
         store: settings.approvals.clone(),
     }
+}
+
+/// Variables as they stand in front of a command, with a space behind each.
+fn assignments(variables: &[(String, String)]) -> String {
+    let one = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
+    variables.iter().map(one).collect()
 }
 
 /// A person is asked; the call is over.

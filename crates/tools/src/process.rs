@@ -83,7 +83,7 @@ async fn act(settings: &ExecSettings, args: &Args) -> ToolOutput {
     let Some(id) = args.word("sessionId") else {
         return failed("sessionId is required for this action.");
     };
-    let Some(session) = settings.sessions.find(&settings.scope, id) else {
+    let Some(session) = settings.scopes().find_map(|scope| settings.sessions.find(scope, id)) else {
         return failed(match action {
             "clear" => format!("No finished session found for {id}"),
             "poll" | "log" | "remove" => format!("No session found for {id}"),
@@ -157,7 +157,7 @@ fn exit(session: &Session) -> Map<String, Value> {
 }
 
 fn list(settings: &ExecSettings) -> ToolOutput {
-    let sessions = settings.sessions.list(&settings.scope);
+    let sessions: Vec<_> = settings.scopes().flat_map(|scope| settings.sessions.list(scope)).collect();
     let lines: Vec<String> = sessions
         .iter()
         .map(|session| {

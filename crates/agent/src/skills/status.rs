@@ -39,6 +39,13 @@ pub fn bins<'w>(config: &Config, workspaces: impl Iterator<Item = &'w Path>) -> 
     found
 }
 
+/// Every program that skills name outside of workspaces, each once: agents write into those. Blocking.
+pub fn trusted_bins(config: &Config) -> BTreeSet<String> {
+    let roots = roots(config, Path::new("")).into_iter().filter(|root| root.source != Source::Workspace);
+    let library = Library::read(&roots.collect::<Vec<_>>());
+    library.skills.iter().flat_map(Skill::bins).map(str::to_owned).collect()
+}
+
 fn row(skill: &Skill, config: &Config, here: &Here<'_>, preference: Preference) -> SkillStatus {
     let standing = Standing::of(skill, &config.skills, here);
     let check = |path: &String| SkillConfigCheck { path: path.clone(), satisfied: here.has_config(path) };

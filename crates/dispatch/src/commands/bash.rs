@@ -59,7 +59,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             return Ok(DISABLED.to_owned());
         }
         let origin = context.row.payload.origin.as_deref();
-        let asker = Asker { agent: &context.agent.id, key: context.key, origin };
+        let asker = Asker { agent: &context.agent.id, key: context.key, origin, by_person: true };
         if let Some(refusal) = refusal(config, asker) {
             return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }

@@ -39,6 +39,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             agent: &context.agent.id,
             key: context.key,
             origin: context.row.payload.origin.as_deref(),
+            by_person: true,
         };
         let is_sandboxed = context.is_sandboxed();
         if let Some(refusal) = refusal(config, asker) {

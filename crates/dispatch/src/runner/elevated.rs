@@ -10,6 +10,8 @@ use crate::origin::Origin;
 
 /// Where a client of the gateway speaks.
 const WEBCHAT: &str = "webchat";
+/// Where the gateway speaks by itself: heartbeats, schedules, programs.
+const NOBODY: &str = "none";
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +20,8 @@ pub(crate) struct Asker<'a> {
     pub(crate) key: &'a SessionKey,
     /// Where it was said; nothing for clients of the gateway.
     pub(crate) origin: Option<&'a Origin>,
+    /// Whether a person said it. What the gateway asks by itself has nobody's rights: anything may have been the cause.
+    pub(crate) by_person: bool,
 }
 
 /// What holds for a run.
@@ -43,7 +47,8 @@ pub(crate) fn level(config: &Config, entry: &SessionEntry, hint: Option<Elevated
 
 /// Why commands may not be elevated: what has to be set for it; nothing where they may.
 pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
-    let provider = asker.origin.map_or(WEBCHAT, |origin| origin.address.channel.as_str());
+    let by_client = if asker.by_person { WEBCHAT } else { NOBODY };
+    let provider = asker.origin.map_or(by_client, |origin| origin.address.channel.as_str());
     let own = config.agents.list.iter().find(|entry| entry.id == asker.agent.as_str());
     let (shared, own) = (&config.tools.elevated, own.map(|entry| &entry.tools.elevated));
     let (shared_keys, own_keys) = ("tools.elevated", "agents.list[].tools.elevated");
@@ -54,7 +59,7 @@ pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
             gates.push(format!("{keys}.enabled"));
         }
         let is_asked = keys == shared_keys || !setting.allow_from.is_empty();
-        if is_asked && !allows(setting, provider, asker.origin) {
+        if is_asked && !(asker.by_person && allows(setting, provider, asker.origin)) {
             gates.push(format!("{keys}.allowFrom.{provider}"));
         }
     }
@@ -140,7 +145,7 @@ mod tests {
         let key = SessionKey::parse("agent:main:main").unwrap();
         let agent = AgentId::default();
         for (tools, own, gate) in rows {
-            let asker = Asker { agent: &agent, key: &key, origin: Some(&ada) };
+            let asker = Asker { agent: &agent, key: &key, origin: Some(&ada), by_person: true };
             let refusal = refusal(&config(&tools, &own), asker);
             let expect = gate.map(|gate| {
                 format!(
@@ -156,10 +161,14 @@ mod tests {
     fn a_client_needs_its_own_entry_and_a_name_is_none() {
         let key = SessionKey::parse("agent:main:main").unwrap();
         let agent = AgentId::default();
-        let client = Asker { agent: &agent, key: &key, origin: None };
+        let client = Asker { agent: &agent, key: &key, origin: None, by_person: true };
         let tools = |list: Value| config(&json!({"elevated": {"allowFrom": list}}), &json!({}));
         assert!(refusal(&tools(json!({"telegram": ["*"]})), client).is_some());
         assert!(refusal(&tools(json!({"webchat": ["*"]})), client).is_none());
+        let by_itself = Asker { by_person: false, ..client };
+        for list in [json!({"webchat": ["*"]}), json!({"none": ["*"]})] {
+            assert!(refusal(&tools(list.clone()), by_itself).is_some(), "{list}");
+        }
         let mut named = direct("7", None);
         named.sender.name = Some("Owner".to_owned());
         let stranger = Asker { origin: Some(&named), ..client };

@@ -207,7 +207,8 @@ impl Runner {
             Some(offered) => Arc::new(skills.only(offered, &settings.config)),
             None => skills,
         };
-        let from = Asking { at: row.payload.conversation(), origin, ..Asking::default() };
+        let by_person = row.payload.is_persons();
+        let from = Asking { at: row.payload.conversation(), origin, by_person, ..Asking::default() };
         let hints = row.payload.to_gateway().hints();
         let from = Asking {
             exec: hints.and_then(|hints| hints.exec.as_ref()),
@@ -338,14 +339,17 @@ impl Runner {
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
-        Asking { at, origin, exec: asked, elevated: elevated_wish }: Asking<'_>,
+        Asking { at, origin, by_person, exec: asked, elevated: elevated_wish }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
         let settled = protections::exec_of(&session.entry, &agent.exec);
-        let wished = asked.map_or_else(|| settled.clone(), |wish| protections::exec_with(wish, &settled));
+        let wished = match asked {
+            Some(wish) => protections::exec_with(wish, &settled),
+            None => settled,
+        };
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
-        exec.skill_bins = self.skill_bins(settings, agent);
-        let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin };
+        exec.skill_bins = Self::skill_bins(settings);
+        let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin, by_person };
         exec.elevated = elevated::of(&settings.config, asker, &session.entry, elevated_wish);
         exec.overlay = Arc::clone(&skills.overlay);
         let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
@@ -353,6 +357,10 @@ impl Runner {
         let mut allowed =
             tools::allowed(&settings.config, agent, provider, model, &session.key, [group, held]);
         sandbox::without_writing(sandbox.map(Arc::as_ref), &mut allowed);
+        if let Some(sandbox) = sandbox {
+            exec.scope = sandbox::scope_of(sandbox, agent, &session.key);
+            exec.outside_scope = Some(format!("outside:{}", session.key));
+        }
         exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
         let message = self.message_setup(&settings.config, at);
@@ -403,10 +411,10 @@ impl Runner {
         Ok(shield.redactor.redact_text(text))
     }
 
-    /// Finds the programs that the skills of an agent name.
-    fn skill_bins(&self, settings: &Settings, agent: &ResolvedAgent) -> SkillBins {
-        let (config, workspace) = (Arc::clone(&settings.config), agent.workspace.clone());
-        SkillBins::by(move || skills::status::bins(&config, std::iter::once(workspace.as_path())))
+    /// Finds the programs that skills name which no agent has written.
+    fn skill_bins(settings: &Settings) -> SkillBins {
+        let config = Arc::clone(&settings.config);
+        SkillBins::by(move || skills::status::trusted_bins(&config))
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.
@@ -441,6 +449,8 @@ pub(super) struct Asking<'a> {
     pub(super) at: Option<&'a Address>,
     /// Where it was said.
     pub(super) origin: Option<&'a Origin>,
+    /// Whether a person says it.
+    pub(super) by_person: bool,
     /// `/exec` among its words.
     pub(super) exec: Option<&'a ExecWish>,
     /// `/elevated` among its words.

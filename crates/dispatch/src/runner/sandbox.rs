@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_agent::prompt::{SandboxNote, SandboxReport};
 use openclaw_agent::skills::Snapshot;
 use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
+use openclaw_config::settings::{SandboxScope, ToolPolicy, WorkspaceAccess};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::Confinement;
 use openclaw_tools::sandbox::{
@@ -47,6 +47,15 @@ pub(super) fn files_of(settings: &Settings, agent: &ResolvedAgent, key: &Session
 /// Whether a run could write to the agent's workspace.
 pub(super) fn reaches_workspace(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {
     settings_of(settings, agent, key).is_none_or(|held| held.access == WorkspaceAccess::ReadWrite)
+}
+
+/// Whose the commands in a sandbox are: they are seen by the runs that share it, and by no other.
+pub(super) fn scope_of(sandbox: &ActiveSandbox, agent: &ResolvedAgent, key: &SessionKey) -> String {
+    match sandbox.settings().scope {
+        SandboxScope::Session => format!("sandbox:{key}"),
+        SandboxScope::Agent => format!("sandbox-of:{}", agent.id),
+        SandboxScope::Shared => "sandbox".to_owned(),
+    }
 }
 
 impl Runner {

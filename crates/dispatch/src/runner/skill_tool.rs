@@ -37,7 +37,8 @@ impl Runner {
         let model = (model.provider.as_str(), model.model.as_str());
         let turn = self.message_turn(row);
         let origin = row.payload.origin.as_deref();
-        let from = Asking { at: row.payload.conversation(), origin, ..Asking::default() };
+        let by_person = row.payload.is_persons();
+        let from = Asking { at: row.payload.conversation(), origin, by_person, ..Asking::default() };
         let sandbox = self.sandbox(session, &settings, &skills).await?;
         let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});

@@ -62,10 +62,8 @@ fn locate<'a>(body: &str, chunks: &[Chunk<'a>], path: &str) -> Result<Vec<Locate
     for chunk in chunks {
         if let Some(context) = chunk.context {
             let found = hay.find(&[context], Start::Line(position));
-            position = 1 + found.ok_or_else(|| UpdateError::NoContext {
-                context: context.to_owned(),
-                path: path.to_owned(),
-            })?;
+            position = 1 + found
+                .ok_or_else(|| UpdateError::NoContext { context: excerpt(context), path: path.to_owned() })?;
         }
         let old: Vec<&str> = chunk.lines.iter().filter_map(|line| line.old()).collect();
         if old.is_empty() {
@@ -92,7 +90,16 @@ fn locate<'a>(body: &str, chunks: &[Chunk<'a>], path: &str) -> Result<Vec<Locate
 }
 
 fn no_lines(path: &str, old: &[&str]) -> UpdateError {
-    UpdateError::NoLines { path: path.to_owned(), lines: old.join("\n") }
+    UpdateError::NoLines { path: path.to_owned(), lines: excerpt(&old.join("\n")) }
+}
+
+/// The beginning of a text that the model wrote itself: it knows the rest.
+fn excerpt(text: &str) -> String {
+    const CHARS: usize = 2_000;
+    match text.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A chunk whose last old line is empty and not in the file: patches often end with an empty line that means nothing. An empty

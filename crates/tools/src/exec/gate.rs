@@ -31,7 +31,8 @@ pub(super) struct Case {
     pub(super) path: String,
     pub(super) cwd: PathBuf,
     pub(super) home: PathBuf,
-    pub(super) sets_variables: bool,
+    /// Variables that the call sets, as people are shown them: `A=1 B='x y' `.
+    pub(super) variables: String,
     pub(super) safe_bins: Arc<[String]>,
     pub(super) skill_bins: SkillBins,
     /// Absent outside of a gateway: no file, no exceptions.
@@ -73,7 +74,7 @@ impl Case {
                 path: &self.path,
                 cwd: &self.cwd,
                 home: &self.home,
-                sets_variables: self.sets_variables,
+                sets_variables: !self.variables.is_empty(),
                 files: &OnDisk,
             },
         );
@@ -112,7 +113,7 @@ impl Case {
     pub(super) fn question(&self, judged: &Judged) -> ApprovalRequest {
         let shown = |path: &Path| path.display().to_string();
         ApprovalRequest {
-            command: self.command.clone(),
+            command: format!("{}{}", self.variables, self.command),
             cwd: Some(shown(&self.cwd)),
             host: Some(self.host.as_str().to_owned()),
             security: Some(judged.rules.security.as_str().to_owned()),

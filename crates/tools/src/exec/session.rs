@@ -13,7 +13,7 @@ use openclaw_config::clock::now_ms;
 use parking_lot::Mutex;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::CommandLock;
@@ -165,9 +165,7 @@ impl Session {
                     if order.in_terminal {
                         let (shown, asked) = queries.take(bytes);
                         self.print(Stream::Out, &shown);
-                        for _ in 0..asked {
-                            let _ = self.write(super::terminal::CURSOR.as_bytes()).await;
-                        }
+                        self.answer(asked).await;
                     } else {
                         self.print(Stream::Out, bytes);
                     }
@@ -195,6 +193,18 @@ impl Session {
         state.end = Some(end);
         drop(state);
         self.over.send_replace(true);
+    }
+
+    /// Says where the cursor is, as often as a program has asked its terminal. Whoever does not read is not waited for.
+    async fn answer(&self, times: usize) {
+        let Ok(mut input) = self.input.try_lock() else { return };
+        let Some(Input::Terminal(terminal)) = input.as_mut() else { return };
+        for _ in 0..times {
+            let said = terminal.write(super::terminal::CURSOR.as_bytes());
+            if !matches!(timeout(Duration::ZERO, said).await, Ok(Ok(1..))) {
+                return;
+            }
+        }
     }
 
     fn print(&self, stream: Stream, bytes: &[u8]) {

@@ -54,6 +54,11 @@ pub struct Elevated {
 }
 
 impl Elevated {
+    /// Whether commands may leave the sandbox.
+    pub(crate) fn is_available(&self) -> bool {
+        self.refusal.is_none() && self.mode != ElevatedMode::Off
+    }
+
     /// What is said where commands may not be elevated.
     pub fn unavailable(is_sandboxed: bool, refusal: &str) -> String {
         let runtime = if is_sandboxed { "sandboxed" } else { "direct" };
@@ -134,6 +139,9 @@ pub struct ExecSettings {
     pub sessions: Arc<CommandSessions>,
     /// Whose commands are seen, such as `agent:main`.
     pub scope: String,
+    /// The same for commands that leave the sandbox of the run; absent where no sandbox holds it. What runs in a sandbox never sees
+    /// them, and what is held in one sees no other command of the host.
+    pub outside_scope: Option<String>,
     /// Whose commands are told of when they end in the background, if that is configured.
     pub owner: Option<SessionKey>,
     /// Whether commands may go to the background: not where nothing could be done with them there.
@@ -175,11 +183,23 @@ impl ExecSettings {
             lock: None,
             sessions: Arc::new(CommandSessions::new(Box::new(|_, _| {}))),
             scope: String::new(),
+            outside_scope: None,
             owner: None,
             may_background: false,
             background: window(config.background_ms),
             kept: CommandSessions::kept(config.cleanup_ms),
             notify_on_exit: config.notify_on_exit.unwrap_or(true),
         }
+    }
+
+    /// Who sees a command that runs in the sandbox of the run, or outside of it.
+    pub(crate) fn scope_of(&self, is_outside: bool) -> &str {
+        self.outside_scope.as_deref().filter(|_| is_outside).unwrap_or(&self.scope)
+    }
+
+    /// The scopes whose commands the run sees. Those outside its sandbox are for who may run commands there.
+    pub(crate) fn scopes(&self) -> impl Iterator<Item = &str> {
+        let outside = self.outside_scope.as_deref().filter(|_| self.elevated.is_available());
+        [&*self.scope].into_iter().chain(outside)
     }
 }

@@ -98,7 +98,8 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c)
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         return word.to_owned();
     }

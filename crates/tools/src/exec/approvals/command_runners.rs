@@ -4,7 +4,25 @@ use std::path::Path;
 
 /// By name, without version numbers.
 const NAMES: &[&str] = &[
-    // They run another program.
+    // They run another program, or do so with an option.
+    "c++",
+    "cc",
+    "choom",
+    "debconf",
+    "dpkg",
+    "g++",
+    "gcc",
+    "i386",
+    "ld-linux-aarch64.so",
+    "ld-linux-x86-64.so",
+    "ld.so",
+    "linux32",
+    "linux64",
+    "ssh-agent",
+    "tar",
+    "uclampset",
+    "x86_64",
+    "zip",
     "at",
     "batch",
     "bwrap",
