@@ -1,6 +1,6 @@
 //! The sandbox of the kernel: namespaces, Landlock and seccomp, without a daemon.
 //!
-//! Nothing can run between fork and exec in a program without `unsafe`, so the gateway starts itself again: [`enter`] reads what
+//! Nothing can run between fork and exec in a program without `unsafe`, so the gateway starts itself again: [`mod@enter`] reads what
 //! [`Local`] wrote, shuts itself in and becomes the command.
 
 mod enter;
