@@ -48,16 +48,14 @@ async fn commands_and_files_of_a_run_are_held() {
         Reply::tool("c2", "read", &json!({"path": "/workspace/made.txt"})),
         Reply::tool("c3", "read", &json!({"path": outside})),
         Reply::tool("c4", "write", &json!({"path": secret.path().join("t"), "content": "x"})),
-        Reply::tool(
-            "c5",
-            "exec",
-            &json!({"command": "env; cat AGENTS.md | head -c 1 > /dev/null && echo seeded"}),
-        ),
+        Reply::tool("c5", "exec", &json!({"command": "env; grep -c . AGENTS.md > /dev/null && echo seeded"})),
         Reply::text("done"),
     ])
     .await;
-    let gateway =
-        gateway().fake_model(&model.v1()).config(local(&json!({"mode": "all"}))).start().await.unwrap();
+    // The very first run of a new workspace: its files are written, and copied.
+    let templates = json!({"agents": {"defaults": {"skipBootstrap": false}}});
+    let gateway = gateway().fake_model(&model.v1()).config(local(&json!({"mode": "all"}))).config(templates);
+    let gateway = gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "go", "run-1").await;
     let ended = end(&mut client, "run-1").await;
