@@ -362,9 +362,7 @@ async fn a_full_queue_drops_by_its_rule_and_says_so() {
         let is_told = |request: &Captured| last_said(request).contains(told);
         let summaries = model.requests().iter().filter(|request| is_told(request)).count();
         assert_eq!(summaries, usize::from(drop == "summarize"), "{drop} {mode}");
-        let tally =
-            gateway.client().await.unwrap().request("trace", json!({})).await.unwrap()["tally"].clone();
-        assert_eq!(tally, json!({"dropped": 1, "run": 3}), "{drop} {mode}");
+        assert_eq!(gateway.fates().await.unwrap(), json!({"dropped": 1, "run": 3}), "{drop} {mode}");
     }
 }
 

@@ -244,9 +244,11 @@ async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
         exit == 0 && out.contains("became a message for the agent") && out.contains(": sent as "),
         "{out}{err}"
     );
+    let fates = gateway.fates().await.unwrap();
+    assert_eq!(fates, json!({"handled": 1, "run": 1}), "every event has one fate");
     let (_, out, _) = run(&gateway, &["trace", "last", "--json"]).await;
     let traced: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(traced["tally"], json!({"handled": 1, "run": 1}), "every event has one fate");
+    assert_eq!(traced["tally"], fates);
     let (exit, _, err) = run(&gateway, &["trace", "4711"]).await;
     assert!(exit != 0 && err.contains("Nothing is remembered of 4711"), "{err}");
     let (exit, out, err) = run(&gateway, &["channels", "logout", "--channel", "telegram"]).await;

@@ -59,9 +59,7 @@ async fn what_is_brought_again_in_another_order_after_a_day_is_answered_once() {
     for n in 0..5 {
         assert_eq!(to(&server, 100 + n), [format!("say-{n}")]);
     }
-    let mut client = gateway.client().await.unwrap();
-    let traced = client.request("trace", json!({})).await.unwrap();
-    assert_eq!(traced["tally"], json!({"run": 7}), "each event has one fate");
+    assert_eq!(gateway.fates().await.unwrap(), json!({"run": 7}), "each event has one fate");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::signal::{Signal, kill};
@@ -13,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{DEADLINE, Login, WsClient};
 
@@ -239,6 +240,27 @@ impl GatewayUnderTest {
     pub async fn client(&self) -> Result<WsClient> {
         let connected = WsClient::connect(self.port, Login::token(TOKEN)).await;
         connected.map(|(client, _)| client).with_context(|| format!("gateway log:\n{}", self.log()))
+    }
+
+    /// How many messages met each fate, by the name of the fate, once none of them waits for its end any more. The last answer reaches the
+    /// platform a moment before its message is settled.
+    ///
+    /// # Errors
+    /// When the gateway can't be asked, or a message still waits at the deadline; the text holds the fates.
+    pub async fn fates(&self) -> Result<Value> {
+        let mut client = self.client().await?;
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let fates = client.request("trace", json!({})).await?;
+            let fates = fates.get("tally").cloned().context("the answer to trace has no tally")?;
+            if fates.get("waiting").is_none() {
+                return Ok(fates);
+            }
+            if Instant::now() > deadline {
+                bail!("some messages still wait: {fates}");
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// `SIGKILL`, and waits until it is gone.
