@@ -132,7 +132,7 @@ async fn a_person_is_asked_in_the_chat_and_decides_there() {
     said("user-denied): touch never-made").await;
     assert!(!gateway.state_dir().join("workspace/never-made").exists());
     server.push(private_message(5, &format!("/approve {id} deny")));
-    said("❌ Failed to submit approval: unknown approval id").await;
+    said("❌ Failed to submit approval: unknown approval id. It was decided, its time is up, or").await;
 }
 
 #[tokio::test]
@@ -191,10 +191,23 @@ async fn exec_settings_of_a_session_hold_until_they_are_changed() {
     let said = turn(&mut client, "main", "/exec", "r1").await;
     assert!(
         said.starts_with(
-            "Current exec defaults: host=sandbox, security=deny, ask=on-miss, node=(unset).\nOptions: "
+            "Current exec defaults: host=(unset), security=(unset), ask=(unset), node=(unset).\n\
+             Nothing is set: commands run on this machine, and nobody is asked.\nOptions: "
         ),
         "{said}"
     );
+    for (n, (text, says)) in [
+        ("/exec foo", "Unrecognized exec option: foo. Options: "),
+        ("/exec hots=gateway", "Unrecognized exec option: hots=gateway. Options: "),
+        ("/exec host=node", "⚠️ host=node needs a paired node, and this version has no nodes yet."),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = turn(&mut client, "main", text, &format!("wrong-{n}")).await;
+        assert!(answer.starts_with(says), "{text}: {answer}");
+    }
+    assert!(model.requests().is_empty(), "the gateway answers");
     let wrong = turn(&mut client, "main", "/exec host=moon", "r2").await;
     assert!(wrong.starts_with("Unrecognized exec option: host \"moon\". Options: "), "{wrong}");
     let set = turn(&mut client, "main", "/exec host=gateway security=deny", "r3").await;
@@ -207,4 +220,15 @@ async fn exec_settings_of_a_session_hold_until_they_are_changed() {
         "{result}"
     );
     assert!(!gateway.state_dir().join("workspace/never").exists());
+    let reset = turn(&mut client, "main", "/exec reset", "r5").await;
+    assert_eq!(reset, "⚙️ Exec defaults are those of the configuration again.");
+    let shown = turn(&mut client, "main", "/exec", "r6").await;
+    assert!(shown.contains("host=(unset), security=(unset)"), "{shown}");
+    assert_eq!(turn(&mut client, "main", "run: touch made", "r7").await, "asked");
+    assert!(gateway.state_dir().join("workspace/made").exists());
+
+    // `ask=off` alone is a rule as it is with a host: what is not on the list does not run.
+    turn(&mut client, "main", "/exec ask=off", "r8").await;
+    assert_eq!(turn(&mut client, "main", "run: touch neither", "r9").await, "asked");
+    assert!(!gateway.state_dir().join("workspace/neither").exists());
 }

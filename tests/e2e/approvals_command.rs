@@ -60,14 +60,15 @@ async fn the_file_of_this_host_needs_no_gateway() {
     assert!(!path(&home).exists(), "reading makes no file");
     let shown = approvals(&home, &["get"]).await;
     assert!(shown.out.starts_with("Showing local approvals.\n\nApprovals\n┌"), "{shown:?}");
-    assert!(shown.out.ends_with("┘\n\nNo allowlist entries.\n"), "{shown:?}");
+    let unheeded = "The rules hold only with tools.exec.host=gateway (now: it is not set)";
+    assert!(shown.out.contains(&format!("┘\n\nNo allowlist entries.\n\n{unheeded}")), "{shown:?}");
 
     let added = approvals(&home, &["allowlist", "add", "~/bin/rg"]).await;
     assert!(said(&added).starts_with("Writing local approvals.\nTarget: local\nApprovals\n┌"), "{added:?}");
     assert!(added.out.contains("│ local    │ *      │ ~/bin/rg "), "{added:?}");
-    assert!(added.out.contains("│ just now  │"), "{added:?}");
+    assert!(added.out.contains("│ never     │") && added.out.contains(unheeded), "{added:?}");
     let entry = &on_disk(&home)["agents"]["*"]["allowlist"][0];
-    assert!(entry["lastUsedAt"].is_i64() && entry["id"].is_string(), "{entry}");
+    assert!(entry["lastUsedAt"].is_null() && entry["id"].is_string(), "{entry}");
 
     let before = std::fs::read(path(&home)).unwrap();
     assert_eq!(said(&approvals(&home, &["allowlist", "add", " ~/bin/rg"]).await), "Already allowlisted.");
@@ -75,7 +76,12 @@ async fn the_file_of_this_host_needs_no_gateway() {
     assert_eq!(std::fs::read(path(&home)).unwrap(), before, "nothing is written");
 
     let of_agent = ["allowlist", "add", "/usr/bin/jq", "--agent", "Work", "--json"];
-    let document = json_of(&approvals(&home, &of_agent).await);
+    let added = approvals(&home, &of_agent).await;
+    assert!(added.err.starts_with("Warning: there is no agent \"work\" (there is: main)."), "{added:?}");
+    let document: Value = serde_json::from_str(&added.out).unwrap();
+    approvals(&home, &["allowlist", "remove", "/usr/bin/jq"])
+        .await
+        .failed(&["is not on the list of every agent (*). It stands under work.", "--agent 'work'"]);
     assert_eq!(document["file"]["agents"]["work"]["allowlist"][0]["pattern"], "/usr/bin/jq");
     // The other name of the command.
     let removed = openclaw(&home, &["exec-approvals", "allowlist", "remove", "~/bin/rg", "--json"]).await;
@@ -171,4 +177,61 @@ async fn a_running_gateway_is_asked_for_its_own_file() {
     let broken = approvals(&gateway, &["allowlist", "add", "/bin/y", "--gateway"]).await;
     broken.failed(&["exec-approvals.json is invalid"]);
     assert_eq!(std::fs::read_to_string(path(&gateway)).unwrap(), "{ oops");
+}
+
+#[tokio::test]
+async fn a_misspelt_setting_is_named_and_refused() {
+    let home = gateway().prepare().unwrap();
+    for (text, says) in [
+        (
+            r#"{"version": 1, "defaults": {"securty": "deny"}}"#,
+            "\"defaults.securty\" is no setting; did you mean security?",
+        ),
+        (
+            r#"{"version": 1, "agents": {"main": {"Ask": "always"}}}"#,
+            "\"agents.main.Ask\" is no setting; did you mean ask?",
+        ),
+    ] {
+        set_from_stdin(&home, &[], text).await.failed(&[says]);
+        std::fs::write(path(&home), text).unwrap();
+        approvals(&home, &["get"]).await.failed(&[says]);
+        let doctor = openclaw(&home, &["doctor"]).await;
+        assert!(doctor.out.contains(says), "{doctor:?}");
+        std::fs::remove_file(path(&home)).unwrap();
+    }
+    let text = r#"{"version": 1, "agents": {"main": {"ask": "always", "colour": 1}}}"#;
+    let set = set_from_stdin(&home, &[], text).await;
+    assert!(
+        set.err.contains("these fields are no settings of this version and do nothing: agents.main.colour"),
+        "{set:?}"
+    );
+    let shown = approvals(&home, &["get"]).await;
+    assert!(shown.out.contains("do nothing: agents.main.colour."), "{shown:?}");
+    assert!(shown.out.contains("Settings of agents") && shown.out.contains("ask=always"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_gateway_warns_of_rules_that_nobody_is_held_to_and_many_may_add_at_once() {
+    let mut gateway = gateway().prepare().unwrap();
+    std::fs::write(path(&gateway), r#"{"version": 1, "defaults": {"security": "deny"}}"#).unwrap();
+    gateway.start().await.unwrap();
+    gateway.logged("exec-approvals.json: The rules hold only with tools.exec.host=gateway").await.unwrap();
+
+    let adding: Vec<_> = (0..6)
+        .map(|n| {
+            let mut command = gateway.command();
+            command.args(["approvals", "allowlist", "add", &format!("/opt/{n}"), "--gateway", "--json"]);
+            command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in adding {
+        let ended = child.wait_with_output().await.unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    assert_eq!(on_disk(&gateway)["agents"]["*"]["allowlist"].as_array().unwrap().len(), 6);
+    // Nothing is left behind by that.
+    assert!(path(&gateway).with_file_name("exec-approvals.json.lock").exists());
+    let doctor = openclaw(&gateway, &["doctor"]).await;
+    assert!(!doctor.out.contains("Left behind"), "{doctor:?}");
 }

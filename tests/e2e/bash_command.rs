@@ -30,6 +30,7 @@ async fn what_it_prints_and_how_it_ends_is_told() {
         ("! pwd", here.as_str()),
         ("/bash printf '%s' 'a  b'", "⚙️ bash: printf '%s' 'a  b'\nExit: 0\n```txt\na  b\n```"),
         ("/bash\nprintf a\nprintf b", "⚙️ bash: printf a\nprintf b\nExit: 0\n```txt\nab\n```"),
+        ("!true", "⚙️ bash: true\nExit: 0\n(no output)"),
         ("! true", "⚙️ bash: true\nExit: 0\n(no output)"),
         ("! echo no >&2; exit 3", "⚙️ bash: echo no >&2; exit 3\nExit: 3\n```txt\nno\n```"),
         ("! kill -9 $$", "⚙️ bash: kill -9 $$\nExit: SIGKILL\n(no output)"),

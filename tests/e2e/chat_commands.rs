@@ -66,7 +66,7 @@ async fn each_command_of_web_chat_is_answered_without_the_model() {
         assert!(said.starts_with(expect), "{text}: {said}");
     }
     assert!(model.requests().is_empty(), "no model is called");
-    for (n, text) in ["/restart now", "/foo", "!important"].into_iter().enumerate() {
+    for (n, text) in ["/restart now", "/foo", "!!important"].into_iter().enumerate() {
         assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
     }
     let said = turn(&mut client, "main", "/status", "s").await;

@@ -108,7 +108,7 @@ fn peak_memory(gateway: &GatewayUnderTest) -> u64 {
 }
 
 /// A whole grey PNG, all of it black: a byte a pixel decoded, and next to nothing as a file.
-fn black(width: u32, height: u32) -> Vec<u8> {
+pub(crate) fn black(width: u32, height: u32) -> Vec<u8> {
     let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
     header.extend([8, 0, 0, 0, 0]);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();

@@ -8,6 +8,9 @@ use crate::command::openclaw;
 use crate::conversation::{end, send, turn};
 use crate::gateway;
 
+/// The session tools that a sandbox has.
+const SESSIONS: &str = "sessions_list sessions_history sessions_send sessions_spawn session_status";
+
 fn local(settings: &Value) -> Value {
     let mut sandbox = json!({"backend": "local"});
     sandbox.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -26,7 +29,7 @@ fn offered(request: &Captured) -> String {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
-fn works(gateway: &GatewayUnderTest, answer: &str) -> bool {
+pub(crate) fn works(gateway: &GatewayUnderTest, answer: &str) -> bool {
     if answer == "done" {
         return true;
     }
@@ -64,7 +67,7 @@ async fn commands_and_files_of_a_run_are_held() {
         return;
     }
     let requests = model.requests();
-    assert_eq!(offered(&requests[0]), "read edit write exec process");
+    assert_eq!(offered(&requests[0]), format!("read edit write exec process {SESSIONS}"));
     let prompt = requests[0].messages()[0].to_string();
     assert!(
         prompt.contains("Your tools run in a sandbox.") && prompt.contains("Sandbox workspace: /workspace"),
@@ -117,7 +120,7 @@ async fn the_main_session_is_free_where_others_are_held() {
     assert_ne!(results(&requests[1]), ["sandbox"]);
     assert_eq!(results(&requests[3]), ["sandbox"]);
     // What may only be read is not written by tools.
-    assert_eq!(offered(&requests[2]), "read exec process");
+    assert_eq!(offered(&requests[2]), format!("read exec process {SESSIONS}"));
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! A model that uses its tools, through everything.
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
+use crate::conversation::{end, send};
 use crate::gateway;
 
 #[tokio::test]
@@ -22,8 +23,9 @@ async fn a_model_writes_edits_runs_and_reads() {
     client.request("chat.send", params).await.unwrap();
     client.event("chat", |payload| payload["state"] == "final").await.unwrap();
 
-    let tools = ["read", "edit", "write", "exec", "process", "web_search", "web_fetch"];
-    assert_eq!(model.requests()[0].tool_names(), tools);
+    let tools = "read edit write exec process gateway agents_list sessions_list sessions_history sessions_send sessions_spawn session_status \
+                 web_search web_fetch";
+    assert_eq!(model.requests()[0].tool_names().join(" "), tools);
     let last = model.requests().pop().unwrap();
     let results: Vec<Value> = last.body["messages"]
         .as_array()
@@ -45,4 +47,22 @@ async fn a_model_writes_edits_runs_and_reads() {
     assert_eq!(results, expected);
     let file = gateway.state_dir().join("workspace/notes/a.txt");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "one\n2\n");
+}
+
+#[tokio::test]
+async fn a_model_that_goes_in_circles_is_told_and_stopped_when_the_owner_says() {
+    let read = json!({"path": "none.txt"});
+    let model = ModelServer::answering(move |_| Reply::tool("c", "read", &read)).await;
+    let guard = json!({"tools": {"loopGuard": {"warnAfter": 2, "stopAfter": 3}}});
+    let gateway = gateway().fake_model(&model.v1()).config(guard).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "go", "run-1").await;
+    let end = end(&mut client, "run-1").await;
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3, "{end}");
+    let warnings =
+        |request: &Captured| request.body["messages"].to_string().matches("times in a row").count();
+    assert_eq!(requests.iter().map(warnings).collect::<Vec<_>>(), [0, 0, 1]);
+    let told = end.to_string();
+    assert!(told.contains("Stopped: the model made the same read call 3 times in a row."), "{told}");
 }

@@ -61,9 +61,12 @@ async fn the_rule_is_told_that_keeps_a_tool_from_a_run() {
         tools[0]["reason"]["text"].as_str().unwrap_or("offered").to_owned()
     };
     let sub = ["--session", "agent:main:subagent:x", "--model", "openai/gpt-5.2", "--tool", "Bash"];
-    let rows: [(&[&str], &str); 5] = [
+    let rows: [(&[&str], &str); 8] = [
         (&["--model", "google/g-1", "--tool", "exec"], "offered"),
         (&["--model", "google/g-1", "--tool", "write"], "not in tools.byProvider.allow"),
+        (&["--tool", "gateway"], "offered"),
+        (&["--tool", "gateway", "--sender", "other"], "only the owner has it"),
+        (&["--tool", "image"], "no model that takes images is connected"),
         (&sub, "denied by \"exec\" in tools.subagents.tools.deny"),
         (&["--agent", "work", "--tool", "read"], "not in agents.list[].tools.profile \"minimal\""),
         (
@@ -111,6 +114,6 @@ async fn a_run_is_offered_what_is_told() {
     turn(&mut client, "main", "hello", "run-1").await;
     let sent: BTreeSet<String> = model.requests()[0].tool_names().into_iter().collect();
     assert_eq!(offered(&told), sent);
-    let expect = ["edit", "exec", "read", "web_search", "write"].map(str::to_owned);
-    assert_eq!(sent, BTreeSet::from(expect));
+    let expect = "edit exec read session_status sessions_history sessions_list sessions_send sessions_spawn web_search write";
+    assert_eq!(sent, expect.split(' ').map(str::to_owned).collect());
 }

@@ -38,6 +38,14 @@ export type SessionKind = "direct" | "group" | "global" | "unknown";
  */
 export type Days = number | string;
 /**
+ * What led to a restart.
+ */
+export type RestartKind = "restart" | "config-apply" | "update";
+/**
+ * What came of it.
+ */
+export type RestartStatus = "ok" | "error" | "skipped";
+/**
  * Whether a preview shows something.
  */
 export type PreviewStatus = "ok" | "empty" | "missing" | "error";
@@ -398,6 +406,16 @@ export interface Definitions {
   Nothing?: Nothing;
   ConfigGetResult?: ConfigGetResult;
   ConfigIssue?: ConfigIssue;
+  ConfigSetParams?: ConfigSetParams;
+  ConfigWritten?: ConfigWritten;
+  ScheduledRestart?: ScheduledRestart1;
+  StoredSentinel?: StoredSentinel1;
+  RestartSentinel?: RestartSentinel;
+  RestartKind?: RestartKind;
+  RestartStatus?: RestartStatus;
+  SentinelRoute?: SentinelRoute1;
+  RestartStats?: RestartStats1;
+  ConfigChangeParams?: ConfigChangeParams;
   ConfigSchemaResult?: ConfigSchemaResult;
   ExecApprovalsGetParams?: ExecApprovalsGetParams;
   ExecApprovalsFile?: ExecApprovalsFile;
@@ -435,6 +453,9 @@ export interface Definitions {
   SkillsInstallResult?: SkillsInstallResult;
   SkillsUpdateParams?: SkillsUpdateParams;
   SkillsUpdateResult?: SkillsUpdateResult;
+  UpdateRunParams?: UpdateRunParams;
+  UpdateRunResult?: UpdateRunResult;
+  UpdateOutcome?: UpdateOutcome;
   SessionsListParams?: SessionsListParams;
   SessionsListResult?: SessionsListResult;
   SessionListDefaults?: SessionListDefaults;
@@ -1798,6 +1819,252 @@ export interface ConfigIssue {
   message: string;
 }
 /**
+ * Params of `config.set`.
+ */
+export interface ConfigSetParams {
+  /**
+   * The whole config, as JSON5.
+   */
+  raw: string;
+  /**
+   * Hash of the text that it was made from; needed where the file exists.
+   */
+  baseHash?: string;
+}
+/**
+ * Result of `config.set`, `config.apply` and `config.patch`.
+ */
+export interface ConfigWritten {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * The value with defaults, secrets redacted.
+   */
+  config: {
+    [k: string]: unknown;
+  };
+  restart?: ScheduledRestart;
+  sentinel?: StoredSentinel;
+}
+/**
+ * The restart that the change needs; absent where it is in force already.
+ */
+export interface ScheduledRestart {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * The process, which stays the same.
+   */
+  pid: number;
+  /**
+   * As if this signal came: `SIGUSR1`.
+   */
+  signal: string;
+  /**
+   * Time until then.
+   */
+  delayMs: number;
+  /**
+   * Why.
+   */
+  reason: string | null;
+  /**
+   * `emit`: no signal is sent.
+   */
+  mode: string;
+}
+/**
+ * What is told after the restart.
+ */
+export interface StoredSentinel {
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * What is told.
+   */
+  payload: RestartSentinel;
+}
+/**
+ * What a session is told after a restart.
+ */
+export interface RestartSentinel {
+  /**
+   * What led to it.
+   */
+  kind: RestartKind;
+  /**
+   * What came of that.
+   */
+  status: RestartStatus;
+  /**
+   * Unix milliseconds.
+   */
+  ts: number;
+  /**
+   * Who is told; the main session if absent.
+   */
+  sessionKey?: string;
+  deliveryContext?: SentinelRoute;
+  /**
+   * The thread there.
+   */
+  threadId?: string;
+  /**
+   * A note of whoever asked.
+   */
+  message: string | null;
+  /**
+   * What to run if something is wrong.
+   */
+  doctorHint?: string;
+  stats?: RestartStats;
+}
+/**
+ * Where that session was talked in.
+ */
+export interface SentinelRoute {
+  /**
+   * Channel id.
+   */
+  channel?: string;
+  /**
+   * Target.
+   */
+  to?: string;
+  /**
+   * Account.
+   */
+  accountId?: string;
+}
+/**
+ * More about it.
+ */
+export interface RestartStats {
+  /**
+   * The method or action.
+   */
+  mode?: string;
+  /**
+   * The config file.
+   */
+  root?: string;
+  /**
+   * Why.
+   */
+  reason?: string;
+}
+/**
+ * A restart that comes.
+ */
+export interface ScheduledRestart1 {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * The process, which stays the same.
+   */
+  pid: number;
+  /**
+   * As if this signal came: `SIGUSR1`.
+   */
+  signal: string;
+  /**
+   * Time until then.
+   */
+  delayMs: number;
+  /**
+   * Why.
+   */
+  reason: string | null;
+  /**
+   * `emit`: no signal is sent.
+   */
+  mode: string;
+}
+/**
+ * What is told after a restart, and where it waits.
+ */
+export interface StoredSentinel1 {
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * What is told.
+   */
+  payload: RestartSentinel;
+}
+/**
+ * Where a session was talked in.
+ */
+export interface SentinelRoute1 {
+  /**
+   * Channel id.
+   */
+  channel?: string;
+  /**
+   * Target.
+   */
+  to?: string;
+  /**
+   * Account.
+   */
+  accountId?: string;
+}
+/**
+ * More about a restart.
+ */
+export interface RestartStats1 {
+  /**
+   * The method or action.
+   */
+  mode?: string;
+  /**
+   * The config file.
+   */
+  root?: string;
+  /**
+   * Why.
+   */
+  reason?: string;
+}
+/**
+ * Params of `config.apply` and `config.patch`.
+ */
+export interface ConfigChangeParams {
+  /**
+   * The whole config or a merge patch, as JSON5.
+   */
+  raw: string;
+  /**
+   * Hash of the text that it was made from; needed where the file exists.
+   */
+  baseHash?: string;
+  /**
+   * The session that is told.
+   */
+  sessionKey?: string;
+  /**
+   * What it is told.
+   */
+  note?: string;
+  /**
+   * Time until a restart, in milliseconds; 2000 if absent, 60000 at most.
+   */
+  restartDelayMs?: number;
+}
+/**
  * Result of `config.schema`.
  */
 export interface ConfigSchemaResult {
@@ -2562,6 +2829,113 @@ export interface SkillsUpdateResult {
   config: {
     [k: string]: unknown;
   };
+}
+/**
+ * Params of `update.run`.
+ */
+export interface UpdateRunParams {
+  /**
+   * The session that is told.
+   */
+  sessionKey?: string;
+  /**
+   * What it is told.
+   */
+  note?: string;
+  /**
+   * Time until the restart, in milliseconds.
+   */
+  restartDelayMs?: number;
+  /**
+   * How long it may take; nothing here takes long.
+   */
+  timeoutMs?: number;
+}
+/**
+ * Result of `update.run`.
+ */
+export interface UpdateRunResult {
+  /**
+   * Whether the request was understood: always true.
+   */
+  ok: boolean;
+  /**
+   * What was done.
+   */
+  result: UpdateOutcome;
+  restart?: ScheduledRestart2;
+  sentinel?: StoredSentinel2;
+}
+/**
+ * What an update did.
+ */
+export interface UpdateOutcome {
+  /**
+   * What came of it.
+   */
+  status: RestartStatus;
+  /**
+   * How this program is installed: `binary`.
+   */
+  mode: string;
+  /**
+   * The program.
+   */
+  root?: string;
+  /**
+   * Why nothing was done.
+   */
+  reason?: string;
+  /**
+   * What was run: nothing.
+   */
+  steps: unknown[];
+  /**
+   * How long it took.
+   */
+  durationMs: number;
+}
+/**
+ * A restart that comes.
+ */
+export interface ScheduledRestart2 {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * The process, which stays the same.
+   */
+  pid: number;
+  /**
+   * As if this signal came: `SIGUSR1`.
+   */
+  signal: string;
+  /**
+   * Time until then.
+   */
+  delayMs: number;
+  /**
+   * Why.
+   */
+  reason: string | null;
+  /**
+   * `emit`: no signal is sent.
+   */
+  mode: string;
+}
+/**
+ * What is told after a restart, and where it waits.
+ */
+export interface StoredSentinel2 {
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * What is told.
+   */
+  payload: RestartSentinel;
 }
 /**
  * Params of `sessions.list`.

@@ -75,6 +75,14 @@ impl From<image::ImageError> for PictureError {
 /// # Errors
 /// Where the picture is broken, or refused because of what its header says.
 pub fn fits(source: &mut (impl Read + Seek)) -> Result<bool, PictureError> {
+    fits_below(source, MAX_BYTES)
+}
+
+/// The same with a limit of bytes, which is [`MAX_BYTES`] at most.
+///
+/// # Errors
+/// As [`fits`].
+pub fn fits_below(source: &mut (impl Read + Seek), max_bytes: usize) -> Result<bool, PictureError> {
     let length = source.seek(SeekFrom::End(0))?;
     source.rewind()?;
     if length > MAX_FILE {
@@ -85,7 +93,7 @@ pub fn fits(source: &mut (impl Read + Seek)) -> Result<bool, PictureError> {
     if u64::from(width) * u64::from(height) > MAX_PIXELS {
         return Err(PictureError::TooManyPixels { width, height });
     }
-    Ok(width.max(height) <= MAX_SIDE && length <= MAX_BYTES as u64)
+    Ok(width.max(height) <= MAX_SIDE && length <= max_bytes.min(MAX_BYTES) as u64)
 }
 
 /// The picture as a JPEG that is small enough; the same for the same picture. Takes up to seconds: to be called
@@ -94,8 +102,20 @@ pub fn fits(source: &mut (impl Read + Seek)) -> Result<bool, PictureError> {
 /// # Errors
 /// Where the picture is broken, does not get small enough, or the run is stopped.
 pub fn shrink(source: impl Read + Seek, cancel: &CancellationToken) -> Result<Vec<u8>, PictureError> {
+    shrink_below(source, MAX_BYTES, cancel)
+}
+
+/// The same with a limit of bytes, which is [`MAX_BYTES`] at most.
+///
+/// # Errors
+/// As [`shrink`].
+pub fn shrink_below(
+    source: impl Read + Seek,
+    max_bytes: usize,
+    cancel: &CancellationToken,
+) -> Result<Vec<u8>, PictureError> {
     going_on(cancel)?;
-    encode(&decode(source)?, MAX_BYTES, cancel)
+    encode(&decode(source)?, max_bytes.min(MAX_BYTES), cancel)
 }
 
 /// Does work on a picture on the blocking pool, one picture at a time over all sessions.

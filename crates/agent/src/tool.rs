@@ -26,7 +26,7 @@ pub trait Tool: Send + Sync {
     fn facts(&self) -> &ToolFacts;
 
     /// What the model reads with the schema, where it differs from run to run.
-    fn description(&self) -> Cow<'_, str> {
+    fn description(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.facts().description)
     }
 

@@ -40,7 +40,7 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
     let meta = frame.tools.meta(&call.name, &call.arguments);
     let begun = now();
     let mut told = None;
-    let outcome = match checked(frame.tools.specs(), call) {
+    let outcome = match checked(frame.tools, call) {
         Ok(args) => match hooked(frame, call, args).await {
             Ok(args) => {
                 told = frame.hooks.kept_params(&args);
@@ -85,7 +85,7 @@ async fn hooked(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<Va
         Err(reason) => return Err(Withheld::Blocked(reason)),
     };
     let changed = ToolCall { arguments: changed, ..call.clone() };
-    checked(frame.tools.specs(), &changed).map_err(Withheld::Unfit)
+    checked(frame.tools, &changed).map_err(Withheld::Unfit)
 }
 
 /// A call that a person asks for, without a model.
@@ -114,27 +114,67 @@ impl DirectCall<'_> {
     /// # Errors
     /// [`ToolError`]; its text has no known secrets either. Of a tool that is not there nobody is told.
     pub async fn make(self, call: &ToolCall, now: impl Fn() -> i64) -> Result<Option<String>, ToolError> {
+        let made = self.made(call, now, Arguments::Checked).await?;
+        Ok(words(&made.content))
+    }
+
+    /// Makes the call of a program. Gives what the tool says, without known secrets. What is wrong with the arguments the tool says by
+    /// itself, in its own words.
+    ///
+    /// # Errors
+    /// As [`DirectCall::make`].
+    pub async fn result(
+        self,
+        call: &ToolCall,
+        now: impl Fn() -> i64,
+    ) -> Result<ToolResultMessage, ToolError> {
+        self.made(call, now, Arguments::AsGiven).await
+    }
+
+    async fn made(
+        self,
+        call: &ToolCall,
+        now: impl Fn() -> i64,
+        arguments: Arguments,
+    ) -> Result<ToolResultMessage, ToolError> {
         let Self { tools, redactor, hooks, host, workspace, cancel, events } = self;
         if !tools.specs().iter().any(|spec| spec.name == call.name) {
-            return Err(ToolError::Unknown(call.name.clone()));
+            return Err(tools.missing(&call.name));
         }
         let frame = CallFrame { tools, redactor, hooks, host, workspace, cancel, events };
         let begun = now();
         tell(frame, tool_event::start(call)).await;
-        let (params, given) = attempt(frame, call).await;
+        let (params, given) = attempt(frame, call, arguments).await;
         let error = given.as_ref().err().map(|error| error.redacted(redactor));
         let meta = tools.meta(&call.name, &call.arguments);
         let Executed { result, meta } = Outcome::of(given, &call.name, redactor).executed(call, meta, now());
         tell(frame, tool_event::result(call, &result, meta)).await;
         let took = u64::try_from(result.timestamp - begun).unwrap_or_default();
         hooks.after_tool_call(call, params, &result, took);
-        error.map_or_else(|| Ok(words(&result.content)), Err)
+        error.map_or(Ok(result), Err)
     }
 }
 
+/// Whether arguments are fitted to the schema first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arguments {
+    /// They are, and what does not fit is refused.
+    Checked,
+    /// They are taken as they are.
+    AsGiven,
+}
+
 /// The arguments as far as hooks are told them, and what came of the call.
-async fn attempt(frame: CallFrame<'_>, call: &ToolCall) -> (Option<Value>, Result<ToolOutput, ToolError>) {
-    let args = match checked(frame.tools.specs(), call) {
+async fn attempt(
+    frame: CallFrame<'_>,
+    call: &ToolCall,
+    arguments: Arguments,
+) -> (Option<Value>, Result<ToolOutput, ToolError>) {
+    let args = match arguments {
+        Arguments::Checked => checked(frame.tools, call),
+        Arguments::AsGiven => Ok(call.arguments.clone()),
+    };
+    let args = match args {
         Ok(args) => args,
         Err(why) => return (None, Err(ToolError::Failed(why))),
     };
@@ -277,10 +317,15 @@ async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
 }
 
 /// The arguments fitted to the tool's schema, or what the model is told.
-fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, String> {
-    let Some(spec) = specs.iter().find(|spec| spec.name == call.name) else {
-        return Err(ToolError::Unknown(call.name.clone()).to_string());
-    };
+fn checked(tools: &Toolbox, call: &ToolCall) -> Result<Value, String> {
+    match tools.specs().iter().find(|spec| spec.name == call.name) {
+        Some(spec) => fitted(spec, call),
+        None => Err(tools.missing(&call.name).to_string()),
+    }
+}
+
+/// The arguments fitted to a schema.
+fn fitted(spec: &ToolSpec, call: &ToolCall) -> Result<Value, String> {
     if let Some(received) = openclaw_models::invalid_arguments(call) {
         return Err(format!(
             "Validation failed for tool \"{}\":\n  - root: must be a JSON object\n\nReceived arguments:\n{received}",
@@ -319,7 +364,7 @@ mod tests {
     fn spec() -> ToolSpec {
         ToolSpec {
             name: "exec".into(),
-            description: String::new(),
+            description: "".into(),
             parameters: json!({
                 "type": "object",
                 "required": ["command"],
@@ -330,7 +375,7 @@ mod tests {
 
     fn text(name: &str, args: Value) -> Result<Value, String> {
         let call = ToolCall { id: "c".into(), name: name.into(), arguments: args, ..ToolCall::default() };
-        checked(&[spec()], &call)
+        fitted(&spec(), &call)
     }
 
     #[test]
@@ -338,7 +383,7 @@ mod tests {
         let mut call = ToolCall { name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
         call.extra.insert("invalidArguments".into(), json!("{\"command\": \"rm"));
         let text = "Validation failed for tool \"exec\":\n  - root: must be a JSON object\n\nReceived arguments:\n{\"command\": \"rm";
-        assert_eq!(checked(&[spec()], &call), Err(text.to_owned()));
+        assert_eq!(fitted(&spec(), &call), Err(text.to_owned()));
     }
 
     #[test]
@@ -386,6 +431,11 @@ mod tests {
 
     #[test]
     fn an_unknown_tool_is_named() {
-        assert_eq!(text("fly", json!({})), Err("Tool fly not found".to_owned()));
+        let call = ToolCall { name: "fly".into(), arguments: json!({}), ..ToolCall::default() };
+        assert_eq!(checked(<&Toolbox>::default(), &call), Err("Tool fly not found".to_owned()));
+        static NO_NAMES: crate::tool::Catalogue = crate::tool::Catalogue::empty();
+        let told = vec![("fly".to_owned(), "Not from in here.".to_owned())];
+        let tools = Toolbox::new(Vec::new(), &NO_NAMES).explaining(told);
+        assert_eq!(checked(&tools, &call), Err("Not from in here.".to_owned()));
     }
 }

@@ -3,6 +3,7 @@
 
 mod verdict;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use openclaw_config::settings::{ToolPolicy, ToolProfile};
@@ -79,17 +80,17 @@ pub enum Sender {
 
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Selection {
+pub struct Selection<'a> {
     /// What was decided of each tool, in the order given.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<Verdict<'a>>,
     /// What to tell the owner about the configuration.
     pub warnings: Vec<String>,
 }
 
-impl Selection {
+impl<'a> Selection<'a> {
     /// The tools left.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.verdicts.iter().filter(|verdict| verdict.removed.is_none()).map(|verdict| verdict.name.as_str())
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.verdicts.iter().filter(|verdict| verdict.removed.is_none()).map(|verdict| verdict.name)
     }
 }
 
@@ -97,12 +98,12 @@ const PLUGINS: &str = "group:plugins";
 
 /// Runs the chain. `steps` come in the order of spec §8.2: profile, provider profile, global, global by provider, agent,
 /// agent by provider, group, sandbox, sub-agent; the caller leaves out what is not configured.
-pub fn select(
+pub fn select<'a>(
     catalogue: &Catalogue,
-    tools: &[Candidate<'_>],
+    tools: &[Candidate<'a>],
     caller: Caller,
     steps: &[PolicyStep],
-) -> Selection {
+) -> Selection<'a> {
     let names = Names { catalogue, tools };
     let mut warnings = Vec::new();
     let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names, &mut warnings)).collect();
@@ -110,11 +111,15 @@ pub fn select(
         if tool.owner_only && caller.sender == Sender::Other {
             return Some(Removal::OwnerOnly);
         }
-        let name = catalogue.canonical_name(tool.name);
+        // Ours have their own names in the table.
+        let name = match tool.plugin {
+            None => Cow::Borrowed(tool.name),
+            Some(_) => Cow::Owned(catalogue.canonical_name(tool.name)),
+        };
         let by_step = rules.iter().find_map(|rules| rules.removal(&name));
         by_step.or((caller.is_subagent && !tool.for_subagents).then_some(Removal::NotForSubagents))
     };
-    let verdict = |tool: &Candidate<'_>| Verdict { name: tool.name.to_owned(), removed: removal(tool) };
+    let verdict = |tool: &Candidate<'a>| Verdict { name: tool.name, removed: removal(tool) };
     Selection { verdicts: tools.iter().map(verdict).collect(), warnings }
 }
 
@@ -272,7 +277,7 @@ mod tests {
         PolicyStep { label: "tools", policy }
     }
 
-    fn selected(caller: Caller, steps: &[PolicyStep]) -> Selection {
+    fn selected(caller: Caller, steps: &[PolicyStep]) -> Selection<'static> {
         let catalogue = catalogue();
         let tools: Vec<Candidate<'_>> = catalogue.facts().map(Candidate::from).chain([PLUGIN_TOOL]).collect();
         select(&catalogue, &tools, caller, steps)

@@ -1,5 +1,6 @@
 //! The tools offered to one run.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use openclaw_models::ToolSpec;
@@ -12,13 +13,22 @@ pub struct Toolbox {
     tools: Vec<Box<dyn Tool>>,
     specs: Arc<[ToolSpec]>,
     catalogue: &'static Catalogue,
+    /// Tools that this run does not have, and what is said of each when it is called.
+    absent: Vec<(String, String)>,
 }
 
 impl Toolbox {
     /// A toolbox of these tools; `catalogue` knows their other names, and those of tools that are not offered.
     pub fn new(tools: Vec<Box<dyn Tool>>, catalogue: &'static Catalogue) -> Self {
         let specs = tools.iter().map(|tool| spec(tool.as_ref())).collect();
-        Self { tools, specs, catalogue }
+        Self { tools, specs, catalogue, absent: Vec::new() }
+    }
+
+    /// Says more of some tools that are not offered than that they are not there.
+    #[must_use]
+    pub fn explaining(mut self, absent: Vec<(String, String)>) -> Self {
+        self.absent = absent;
+        self
     }
 
     /// What the model is offered, in order.
@@ -29,9 +39,9 @@ impl Toolbox {
     /// Runs one call with arguments that fit the tool's schema.
     ///
     /// # Errors
-    /// [`ToolError::Unknown`] for a tool that is not offered, [`ToolError::Aborted`] for a call that is cancelled already.
+    /// [`ToolError::Unknown`] for a tool that is not offered, or why it is not, [`ToolError::Aborted`] for a call that is cancelled already.
     pub async fn call(&self, name: &str, args: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let tool = self.tool(name).ok_or_else(|| ToolError::Unknown(name.to_owned()))?;
+        let tool = self.tool(name).ok_or_else(|| self.missing(name))?;
         if context.cancel.is_cancelled() {
             return Err(ToolError::Aborted);
         }
@@ -58,13 +68,20 @@ impl Toolbox {
         self.facts().filter(|facts| facts.repeatable).map(|facts| facts.name).collect()
     }
 
+    /// What a call of a tool is told that is not offered.
+    pub(crate) fn missing(&self, name: &str) -> ToolError {
+        let canonical = self.catalogue.canonical_name(name);
+        let told = self.absent.iter().find(|(absent, _)| *absent == canonical).map(|(_, told)| told);
+        told.map_or_else(|| ToolError::Unknown(name.to_owned()), |told| ToolError::Failed(told.clone()))
+    }
+
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
         self.tools.iter().find(|tool| tool.facts().name == name).map(Box::as_ref)
     }
 }
 
 fn spec(tool: &dyn Tool) -> ToolSpec {
-    let (name, description) = (tool.facts().name.to_owned(), tool.description().into_owned());
+    let (name, description) = (Cow::Borrowed(tool.facts().name), tool.description());
     ToolSpec { name, description, parameters: tool.schema() }
 }
 

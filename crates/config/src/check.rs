@@ -1,8 +1,9 @@
 //! Whether a document is a valid config (spec `config.md` §4).
 //!
 //! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
-//! needs the document as a whole, [`ignored`] what names something that is not there. Later steps run only when the earlier ones found nothing, as in the reference.
+//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there. Later steps run only when the earlier ones found nothing, as in the reference.
 
+mod approvals;
 mod choices;
 pub(crate) mod executable;
 mod ignored;
@@ -34,6 +35,7 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
     let mut findings = whole::check(document, paths, env);
     if findings.issues.is_empty() {
         findings.warnings.extend(ignored::check(document, env));
+        findings.warnings.extend(approvals::check(document));
     }
     findings
 }

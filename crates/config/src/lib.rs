@@ -7,6 +7,7 @@
 //!
 //! The way of a file: [`json5`] text, `includes`, `substitute`, `legacy` keys, `check`, `defaults`, [`settings`].
 
+mod approvals_file;
 mod byte_size;
 mod check;
 pub mod clock;
@@ -43,6 +44,7 @@ pub mod value_path;
 pub mod variable_rules;
 pub mod write;
 
+pub use approvals_file::unheeded_approvals;
 pub use byte_size::{ByteSizeError, parse_byte_size};
 pub use defaults::MODEL_ALIASES;
 pub use diff::changed_paths;

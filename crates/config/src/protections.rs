@@ -128,15 +128,7 @@ pub const RULES: &[Rule] = &[
 /// Keys that guard what this version does not have, and why nothing can go wrong meanwhile.
 pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["channels"], "no chat platform is connected: nobody's message comes in"),
-    (
-        &[
-            "agents.defaults.sandbox.browser",
-            "agents.list.*.sandbox.browser",
-            "agents.defaults.sandbox.sessionToolsVisibility",
-            "agents.list.*.sandbox.sessionToolsVisibility",
-        ],
-        "a sandbox has no browser, and no tool reaches other sessions",
-    ),
+    (&["agents.defaults.sandbox.browser", "agents.list.*.sandbox.browser"], "a sandbox has no browser"),
     (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
     (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
     (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),
@@ -153,11 +145,8 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["skills.entries"], "config is for the programs of a skill to read"),
     (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
     (&["messages"], "speech does not exist"),
-    (&["tools.agentToAgent", "tools.links", "tools.media"], "these tools do not exist"),
-    (
-        &["agents.list.*.subagents", "agents.list.*.groupChat"],
-        "no sub-agent is spawned; of `groupChat` the mention patterns alone are used",
-    ),
+    (&["tools.links", "tools.media"], "these tools do not exist"),
+    (&["agents.list.*.groupChat"], "of it the mention patterns alone are used"),
 ];
 
 fn tls(config: &Config) -> Vec<Found> {

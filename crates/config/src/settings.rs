@@ -29,9 +29,9 @@ use serde_json::Value;
 use crate::{Environment, Paths};
 
 pub use agents::{
-    AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode,
-    ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
-    PrunedTools, ResolvedAgent, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
+    AgentDefaults, AgentEntry, AgentSubagents, Agents, AnnounceMode, BlockStreamingBreak, Compaction,
+    CompactionMode, ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice,
+    ModelEntry, OnOff, PrunedTools, ResolvedAgent, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use approvals::{Approvals, ForwardMode, ForwardTarget, ForwardedApprovals};
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
@@ -52,7 +52,8 @@ pub use models::{
     ProviderAuth,
 };
 pub use sandbox::{
-    Sandbox, SandboxBackend, SandboxDocker, SandboxMode, SandboxPrune, SandboxScope, Ulimit, WorkspaceAccess,
+    Sandbox, SandboxBackend, SandboxDocker, SandboxMode, SandboxPrune, SandboxScope, SessionToolsVisibility,
+    Ulimit, WorkspaceAccess,
 };
 pub use session::{
     AgentToAgent, MaintenanceMode, ResetByType, ResetMode, ResetRule, RuleMatch, SendPolicyRules, SendRule,
@@ -65,8 +66,8 @@ pub use streaming::{
 };
 pub use tools::{
     AgentTools, ApplyPatch, Broadcast, CrossContext, Elevated, Exec, ExecAsk, ExecGate, ExecHost,
-    ExecSecurity, Marker, TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsMessage,
-    ToolsScope,
+    ExecSecurity, LoopGuard, Marker, TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent,
+    ToolsMessage, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 pub use web::{Firecrawl, GrokSearch, PerplexitySearch, SearchProvider, WebFetch, WebSearch, WebTools};

@@ -32,6 +32,8 @@ pub enum Actor {
     Rpc,
     /// A chat command.
     Channel,
+    /// An agent, by its tool.
+    Agent,
 }
 
 impl Actor {
@@ -40,6 +42,7 @@ impl Actor {
             Self::Cli => "cli",
             Self::Rpc => "rpc",
             Self::Channel => "channel",
+            Self::Agent => "agent",
         }
     }
 }

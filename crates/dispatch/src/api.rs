@@ -26,6 +26,8 @@ pub struct ChatMessage {
     pub sender: Option<String>,
     /// Whether that client may decide on commands that wait for approval.
     pub may_approve: bool,
+    /// Whether that client may change the gateway: it speaks as the owner.
+    pub may_administer: bool,
     /// The conversation out of which this one was opened, such as the room of a thread. If this is the first
     /// message of its session, that begins with what was said there (spec `sessions.md` §5.7).
     pub parent_session_key: Option<SessionKey>,
@@ -58,6 +60,8 @@ pub struct AgentMessage {
     pub occasion: Occasion,
     /// The conversation that its answer is sent to.
     pub deliver_to: Option<Address>,
+    /// Whether the owner asks: a client that may change the gateway, or a file of the owner.
+    pub may_administer: bool,
     /// Everything else of the request that the session entry keeps (label, spawnedBy, group and delivery fields).
     pub entry_patch: serde_json::Map<String, Value>,
 }

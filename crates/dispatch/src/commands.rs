@@ -57,7 +57,7 @@ use openclaw_agent::skills::{self, SkillCommand};
 use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::reference::ModelNames;
-use openclaw_models::{Choices, SelectError};
+use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use openclaw_sessions::store::Edit;
@@ -82,6 +82,7 @@ pub use menu::reference;
 pub(crate) use model::ModelChoice;
 pub(crate) use response::{Response, Then};
 pub(crate) use skill::ToolWish;
+pub(crate) use status::card as status_card;
 use table::Command;
 
 /// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
@@ -120,6 +121,11 @@ const COMMANDS: &[Command] = &[
     dock::SLACK,
 ];
 
+/// The thinking levels that a model has, for people.
+pub(crate) fn thinking_levels(model: &ModelRef) -> String {
+    think::options(model)
+}
+
 /// What a message is to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
@@ -145,6 +151,8 @@ pub(crate) enum Intent {
     Reworded { text: String },
     /// A tool is called without the agent, and answers.
     Tool(ToolWish),
+    /// Words of the gateway's own: they are posted as they are.
+    Announcement,
 }
 
 impl Intent {
@@ -155,7 +163,14 @@ impl Intent {
 
     /// Whether there is nothing in it for the agent.
     pub(crate) fn is_for_gateway_alone(&self) -> bool {
-        matches!(self, Self::Command { .. } | Self::Settings { .. } | Self::Ignored | Self::Tool(_))
+        match self {
+            Self::Command { .. }
+            | Self::Settings { .. }
+            | Self::Ignored
+            | Self::Tool(_)
+            | Self::Announcement => true,
+            Self::Prompt | Self::PromptFor { .. } | Self::Stripped { .. } | Self::Reworded { .. } => false,
+        }
     }
 
     /// Whether it asks for something that a run under way can't give it.
@@ -173,6 +188,7 @@ impl Intent {
             | Self::Stripped { .. }
             | Self::Ignored
             | Self::Reworded { .. }
+            | Self::Announcement
             | Self::Tool(_) => None,
         }
     }
@@ -187,6 +203,7 @@ impl Intent {
             | Self::Settings { .. }
             | Self::Stripped { .. }
             | Self::Ignored
+            | Self::Announcement
             | Self::Reworded { .. } => None,
         }
     }
@@ -195,9 +212,12 @@ impl Intent {
     pub(crate) fn words(&self) -> Option<&str> {
         match self {
             Self::PromptFor { text, .. } | Self::Stripped { text } | Self::Reworded { text } => Some(text),
-            Self::Prompt | Self::Command { .. } | Self::Settings { .. } | Self::Ignored | Self::Tool(_) => {
-                None
-            }
+            Self::Prompt
+            | Self::Command { .. }
+            | Self::Settings { .. }
+            | Self::Ignored
+            | Self::Announcement
+            | Self::Tool(_) => None,
         }
     }
 }
@@ -292,6 +312,8 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
                 .map(|(name, arguments)| (name, arguments.to_owned()))
         })
         && spoken.commands.has(name)
+        // As in OpenClaw, words after a `!` are the agent's where their sender may give no commands.
+        && !(spoken.by == Authority::Denied && spoken.text.trim_start().starts_with('!'))
     {
         return command(spoken.by, name, &arguments);
     }
@@ -394,9 +416,9 @@ impl Context<'_> {
         sandbox::settings_of(self.settings, self.agent, self.key).is_some()
     }
 
-    /// Whether the sender is one of the owners. Whoever reaches the gateway's own protocol is.
+    /// Whether the sender is one of the owners. A client that may change the gateway is.
     fn is_owner(&self) -> bool {
-        self.row.payload.origin.as_ref().is_none_or(|origin| origin.is_owner)
+        self.row.payload.is_owners()
     }
 
     /// Whether buttons are shown where the message was said. Answers to commands among words have none.

@@ -122,6 +122,17 @@ impl Dispatch {
         &self.runner
     }
 
+    /// The same dispatcher, for what works inside of it.
+    pub(crate) fn of_parts(runner: Arc<Runner>, lanes: Arc<Supervisor>) -> Self {
+        let shared = Arc::clone(&runner.shared);
+        Self { shared, runner, lanes, unfinished_beats: Arc::default() }
+    }
+
+    /// The lanes of its sessions.
+    pub(crate) fn lanes(&self) -> &Arc<Supervisor> {
+        &self.lanes
+    }
+
     /// What everything that works on messages shares.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
@@ -145,12 +156,19 @@ impl Dispatch {
     pub(crate) async fn start_with(deps: Deps, opened: Opened, clock: Clock) -> Self {
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
+        deps.approvals.remember_forgotten(opened.notices.approvals());
+        deps.command_sessions.remember_lost(opened.notices.commands());
+        deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
         let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
         let runner = Runner::new(deps, Arc::clone(&shared));
         shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
+        // It is set once.
+        let _ = runner.lanes.set(Arc::downgrade(&lanes));
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
+        runner.subagents.restore(&runner, &opened.unfinished).await;
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
+        runner.subagents.begin(&runner);
         Self { shared, runner, lanes, unfinished_beats: Arc::new(Mutex::new(beats)) }
     }
 
@@ -170,8 +188,11 @@ impl Dispatch {
                 received.tell(self.shared.clock.now_ms());
             }
             let stopping = self.abort(&session_key, AbortTarget::All, AbortReason::Stop).await;
+            let dispatch = self.clone();
             return Placed::new(async move {
-                match stopping.outcome().await {
+                let stopped = stopping.outcome().await;
+                dispatch.stop_subagents(&session_key).await;
+                match stopped {
                     Ok(stopped) => {
                         runner.stopped(&session_key, sender);
                         Ok(Sent::Stopped(stopped))
@@ -467,6 +488,9 @@ impl Dispatch {
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
+        self.runner.subagents.close().await;
+        // What runs in the background ends with the process, and the next one tells of it.
+        self.runner.deps.command_sessions.note_output().await;
         // They were stopped, and did not stop the process.
         if !taken_up.is_empty()
             && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await

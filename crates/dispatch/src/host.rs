@@ -1,60 +1,82 @@
-//! What tools ask of the gateway, answered from the session store and the transcripts.
+//! What tools ask of the gateway, one file a family. [`RunHost`] knows which run asks.
 
-mod run;
+mod control;
+mod images;
+mod messages;
+mod sessions;
+mod subagents;
 
 use std::sync::Arc;
 
-use openclaw_agent::host::{Host, HostError, HostFuture, SessionsHost};
-use openclaw_protocol::message::Message;
-use openclaw_sessions::store::{Query, Rows};
-use openclaw_sessions::transcript::Transcripts;
-use openclaw_sessions::{Row, SessionKey, SessionStore, history};
+use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, SessionsHost, SubagentsHost};
+use openclaw_config::ResolvedAgent;
+use openclaw_sessions::entry::DeliveryContext;
 
-pub(crate) use run::RunHost;
+use crate::messages::turn::MessageTurn;
+use crate::origin::Origin;
+use crate::runner::Runner;
+use crate::runner::lent::LanePlace;
 
-/// The gateway as tools see it.
-pub(crate) struct GatewayHost {
-    store: Arc<dyn SessionStore>,
-    transcripts: Arc<dyn Transcripts>,
+/// The run whose tools ask.
+pub(crate) struct CallingRun {
+    /// The run, its session, and what it has sent.
+    pub(crate) turn: Arc<MessageTurn>,
+    pub(crate) agent: ResolvedAgent,
+    /// Whether its tools are held in a sandbox.
+    pub(crate) is_sandboxed: bool,
+    /// Where it was asked for, if on a chat platform.
+    pub(crate) origin: Option<Box<Origin>>,
+    /// Whether a person asked for it.
+    pub(crate) by_person: bool,
+    /// Its place in its global lane; `None` where no session stands still for it: a client calls the tool.
+    pub(crate) place: Option<Arc<LanePlace>>,
 }
 
-impl GatewayHost {
-    pub(crate) fn new(store: Arc<dyn SessionStore>, transcripts: Arc<dyn Transcripts>) -> Self {
-        Self { store, transcripts }
+impl CallingRun {
+    /// Where it was asked for; `None` where a program did.
+    fn asked_in(&self) -> Option<DeliveryContext> {
+        match &self.turn.bound {
+            Some(bound) => Some(crate::subagents::origin_of(&bound.address)),
+            None => self.by_person.then(crate::subagents::webchat),
+        }
     }
 }
 
-impl Host for GatewayHost {
-    fn sessions(&self) -> &dyn SessionsHost {
-        self
+/// The gateway as the tools of one run see it.
+pub(crate) struct RunHost {
+    runner: Arc<Runner>,
+    run: CallingRun,
+}
+
+impl RunHost {
+    pub(crate) fn new(runner: Arc<Runner>, run: CallingRun) -> Self {
+        Self { runner, run }
     }
 }
 
-impl SessionsHost for GatewayHost {
-    fn list<'a>(&'a self, query: &'a Query) -> HostFuture<'a, Vec<Row>> {
-        Box::pin(async move {
-            let found = self.store.select(Rows::All, query).await;
-            found.map(|found| found.rows).map_err(|error| HostError::Unavailable(error.to_string()))
-        })
+impl Host for RunHost {
+    fn sessions(&self) -> Option<&dyn SessionsHost> {
+        Some(self)
     }
 
-    fn history<'a>(&'a self, key: &'a SessionKey, limit: usize) -> HostFuture<'a, Vec<Message>> {
-        Box::pin(async move {
-            let unreadable =
-                |error: &dyn std::fmt::Display| HostError::Unavailable(format!("history of {key}: {error}"));
-            let row = self.store.get(key).await.map_err(|error| unreadable(&error))?;
-            let entry = row.ok_or_else(|| HostError::UnknownSession(key.clone()))?.entry;
-            let (transcripts, agent) = (Arc::clone(&self.transcripts), self.store.rules().agent_of(key));
-            let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
-                Some(found) => history::read(&*transcripts.reader(&found), limit),
-                None => Ok(Vec::new()),
-            });
-            let read = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
-            // A compaction's marker is no message.
-            Ok(read.iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect())
-        })
+    fn messages(&self) -> Option<&dyn MessagesHost> {
+        Some(self)
+    }
+
+    fn images(&self) -> Option<&dyn ImagesHost> {
+        Some(self)
+    }
+
+    fn control(&self) -> Option<&dyn ControlHost> {
+        self.gateway().map(|_| self as &dyn ControlHost)
+    }
+
+    fn subagents(&self) -> Option<&dyn SubagentsHost> {
+        Some(self)
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Nobody who could be asked: the gateway is gone.
+pub(crate) struct NoHost;
+
+impl Host for NoHost {}

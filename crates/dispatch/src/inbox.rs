@@ -12,6 +12,7 @@ mod unfinished;
 use std::sync::Arc;
 
 use openclaw_protocol::{RunId, SessionId, SessionKey};
+use openclaw_sessions::entry::new_session_id;
 
 pub use digest::Digest;
 pub(crate) use gathering::{Gathering, Waited};
@@ -23,7 +24,7 @@ pub(crate) use stored::Stored;
 pub(crate) use unfinished::{Found, Unfinished, regrouped};
 
 use crate::api::{AbortReason, RunRecord};
-use crate::request::Request;
+use crate::request::{Kind, Request};
 
 /// A message in the inbox, with what was asked in the form a stage needs: [`Request`] while it is worked on, [`Stored`] on its
 /// way to disk, [`Queued`] while it waits.
@@ -104,6 +105,25 @@ impl<P> Row<P> {
             answered: self.answered.clone(),
             recovered: self.recovered,
             gathering: self.gathering.clone(),
+        }
+    }
+}
+
+impl Row {
+    /// What a command is given with that nobody says: a tool wants to know what it knows.
+    pub(crate) fn unsaid(session_key: &SessionKey, now: i64) -> Self {
+        Self {
+            run_id: RunId::new(openclaw_sessions::ids::uuid().to_string()),
+            session_key: session_key.clone(),
+            payload: Request { kind: Kind::Agent, ..Request::default() },
+            accepted_at: now,
+            entry_id: String::new(),
+            fresh_id: new_session_id(),
+            session_id: None,
+            abort: None,
+            answered: None,
+            recovered: false,
+            gathering: None,
         }
     }
 }

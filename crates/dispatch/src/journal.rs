@@ -14,10 +14,12 @@ use std::sync::Arc;
 
 use openclaw_channels::Address;
 use openclaw_protocol::{RunId, SessionId};
+use openclaw_tools::Promise;
 
 use crate::api::{AbortReason, RunRecord};
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfinished};
+use crate::notices::{KeptLine, KeptNotices};
 use crate::origin::Origin;
 use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
 use crate::queue::DropRule;
@@ -162,6 +164,8 @@ pub(crate) struct Opened {
     pub(crate) journal: Arc<dyn Journal>,
     /// Messages the last process did not finish, in the order of acceptance. Deliveries it was sending are uncertain now.
     pub(crate) unfinished: Vec<Unfinished>,
+    /// What agents are owed about their commands.
+    pub(crate) notices: KeptNotices,
 }
 
 /// A delivery to be stored.
@@ -307,6 +311,26 @@ pub(crate) enum Update {
         /// All of its new words.
         text: String,
     },
+    /// An agent is about to be promised something about a command (at this time): a process that ends owes it.
+    Promise(Box<Promise>, i64),
+    /// Promises stand differently. One that was fulfilled stays so.
+    Amend(Vec<Promise>),
+    /// A line waits for its session, and a promise is fulfilled with it; without a line it is withdrawn.
+    Notice {
+        /// The line.
+        line: Option<KeptLine>,
+        /// The id of the promise.
+        fulfils: Option<String>,
+    },
+    /// Lines are in the transcript, with the message of a run. They are forgotten with its end.
+    Told {
+        /// The run.
+        run_id: RunId,
+        /// Their numbers.
+        numbers: Vec<i64>,
+    },
+    /// Lines made room for others.
+    DropLines(Vec<i64>),
     /// What becomes of events of chat platforms is decided. Events that become a message are decided about with
     /// its acceptance.
     Decided {
@@ -330,6 +354,8 @@ impl Update {
             | Self::Gather { .. }
             | Self::Cut { .. }
             | Self::Drop { .. }
+            // The agent is told that it will hear more.
+            | Self::Promise(..)
             | Self::Sending { .. }
             | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
             | Self::Revive { .. } => Durability::Synced,
@@ -345,6 +371,11 @@ impl Update {
             // Undone, it is decided once more.
             | Self::Decided { .. }
             | Self::Reworded { .. }
+            // Undone, the promise is there again, or the line is.
+            | Self::Amend(_)
+            | Self::Notice { .. }
+            | Self::Told { .. }
+            | Self::DropLines(_)
             | Self::Discard(_) => Durability::Written,
         }
     }
@@ -361,7 +392,12 @@ impl Update {
     /// until it is stored.
     pub(crate) fn has_happened(&self) -> bool {
         match self {
-            Self::Abort(..) | Self::Drop { .. } | Self::Tried { .. } => true,
+            Self::Abort(..)
+            | Self::Drop { .. }
+            | Self::Tried { .. }
+            | Self::Notice { .. }
+            | Self::Told { .. }
+            | Self::DropLines(_) => true,
             _ => self.ended().is_some(),
         }
     }

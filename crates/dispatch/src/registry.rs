@@ -70,6 +70,11 @@ impl Registry {
         }
     }
 
+    /// Whether a run works now.
+    pub(crate) fn is_running(&self, run_id: &RunId) -> bool {
+        self.runs.lock().slots.get(run_id).is_some_and(|slot| slot.run.phase == RunPhase::Running)
+    }
+
     /// Tells everybody who waits, or asks later, how a run ended that is not stored as ended yet. It counts no more.
     pub(crate) fn conclude(&self, record: RunRecord) {
         let mut runs = self.runs.lock();

@@ -7,7 +7,7 @@ use openclaw_agent::skills::SkillCommand;
 use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
-use openclaw_protocol::message::Block;
+use openclaw_protocol::message::{Block, Provenance};
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::reset;
@@ -22,7 +22,9 @@ use crate::beat::{Beat, BeatMessage};
 use crate::commands::{self, Intent, Names, Spoken, TextCommands};
 use crate::origin::Origin;
 use crate::queue::QueueSettings;
+use crate::session_tools::exchange::Exchange;
 use crate::setup::Settings;
+use crate::subagents::ChildRun;
 
 /// The channel of messages over the gateway's own protocol.
 pub(crate) const WEBCHAT: &str = "webchat";
@@ -73,6 +75,9 @@ pub(crate) struct Request {
     /// Whether that client may decide on commands that wait for approval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_approve: bool,
+    /// Whether that client may change the gateway.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) may_administer: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_session_key: Option<SessionKey>,
     /// The agent that answers, where the session's key does not say.
@@ -110,9 +115,31 @@ pub(crate) struct Request {
     /// Where its answer is sent, if a program asked for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deliver_to: Option<Address>,
+    /// Who says it, if that is no person: another session, or the gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provenance: Option<Provenance>,
+    /// The talk between two sessions that it is a step of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exchange: Option<Box<Exchange>>,
+    /// Of the run of a sub-agent: who started it. Its task is the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) spawned: Option<Box<ChildRun>>,
+    /// Of what a session is told of a sub-agent that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) announces: Option<Announces>,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
+}
+
+/// How a session is told of a sub-agent that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Announces {
+    /// The text is posted as it is.
+    Words,
+    /// The agent tells it in words of its own.
+    Summary,
 }
 
 /// What is decided when a message is accepted.
@@ -166,6 +193,9 @@ impl Request {
     }
 
     fn intent(&self, behind_reset: Option<&str>, settings: &Settings, skills: &[SkillCommand]) -> Intent {
+        if self.announces == Some(Announces::Words) {
+            return Intent::Announcement;
+        }
         if self.kind == Kind::Agent || !self.text.contains(['/', '!']) {
             return Intent::Prompt;
         }
@@ -188,7 +218,7 @@ impl Request {
         own: Option<&SessionEntry>,
         settings: &Settings,
     ) -> QueueSettings {
-        if self.kind == Kind::Agent {
+        if self.kind == Kind::Agent && !self.is_announcement() {
             return QueueSettings::with(QueueMode::Followup);
         }
         let wish = intent.hints().and_then(|hints| hints.queue).unwrap_or_default();
@@ -196,6 +226,10 @@ impl Request {
         let mode = match wished.mode {
             // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
             _ if resets => QueueMode::Interrupt,
+            // Nobody waits for it so much that something else has to end.
+            QueueMode::Interrupt if self.is_announcement() => QueueMode::Followup,
+            // It is told once.
+            QueueMode::SteerBacklog if self.is_announcement() => QueueMode::Steer,
             // Another model needs a run of its own.
             QueueMode::Steer | QueueMode::SteerBacklog if intent.is_for_one_run() => QueueMode::Followup,
             mode => mode,
@@ -218,10 +252,19 @@ impl Request {
         self.origin.as_ref().map_or(Authority::Granted, |origin| origin.authority())
     }
 
-    /// Whether a person says it, at a client or on a chat platform. What the gateway asks by itself, such as a heartbeat, has nobody's
-    /// rights: anybody may have been the cause.
+    /// Whether the owner says it. What the gateway asks by itself, such as a heartbeat, has nobody's rights: anybody may have been the cause.
+    pub(crate) fn is_owners(&self) -> bool {
+        self.origin.as_ref().map_or(self.may_administer, |origin| origin.is_owner)
+    }
+
+    /// Whether a person says it, at a client or on a chat platform.
     pub(crate) fn is_persons(&self) -> bool {
         self.origin.is_some() || self.is_chat()
+    }
+
+    /// Whether its sender may say how commands are guarded. On chat platforms whoever may give commands may.
+    pub(crate) fn may_set_guards(&self) -> bool {
+        self.origin.is_some() || self.may_approve || self.may_administer
     }
 
     /// The conversation that its answer goes to, if that is one of a chat platform.
@@ -229,9 +272,16 @@ impl Request {
         self.origin.as_ref().map(|origin| &origin.address).or(self.deliver_to.as_ref())
     }
 
-    /// The channel it was said on.
+    /// The channel it was said on, or that an announcement goes to.
     pub(crate) fn channel(&self) -> &str {
-        self.origin.as_ref().map_or(WEBCHAT, |origin| &origin.address.channel)
+        let announced = self.deliver_to.as_ref().filter(|_| self.is_announcement());
+        let address = self.origin.as_ref().map(|origin| &origin.address).or(announced);
+        address.map_or(WEBCHAT, |address| &address.channel)
+    }
+
+    /// Whether it tells an agent of a sub-agent that has ended: such messages wait like those of people.
+    pub(crate) fn is_announcement(&self) -> bool {
+        self.announces == Some(Announces::Summary)
     }
 
     /// The text as commands are read from it: without mentions where it is a command, else as it came.
@@ -289,8 +339,14 @@ impl Request {
         let words = words.into_iter().flatten().map(String::len);
         let patch = self.entry_patch.values().filter_map(Value::as_str).map(str::len);
         let framed = self.origin.iter().map(|origin| origin.weight());
+        let talked = self.exchange.iter().map(|exchange| exchange.weight());
         self.text.len()
-            + words.chain(framed).chain(patch).chain(self.images.iter().map(image_bytes)).sum::<usize>()
+            + words
+                .chain(framed)
+                .chain(talked)
+                .chain(patch)
+                .chain(self.images.iter().map(image_bytes))
+                .sum::<usize>()
     }
 }
 
@@ -312,6 +368,7 @@ impl From<ChatMessage> for Request {
             timeout_ms: message.timeout_ms,
             sender: message.sender,
             may_approve: message.may_approve,
+            may_administer: message.may_administer,
             parent_session_key: message.parent_session_key,
             ..Self::default()
         }
@@ -332,6 +389,7 @@ impl From<AgentMessage> for Request {
             extra_system_prompt: message.extra_system_prompt,
             occasion: message.occasion,
             deliver_to: message.deliver_to,
+            may_administer: message.may_administer,
             entry_patch: message.entry_patch,
             ..Self::default()
         }

@@ -4,11 +4,12 @@
 //! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`shortcuts`] answers commands among words; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
-//! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
+//! is said meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane while it waits for another session; [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
 //! [`unanswered`] keeps what was stopped, or failed, before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
 //! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
 
 mod attempt;
+mod blocked_tools;
 mod branch;
 pub(crate) mod command;
 pub(crate) mod compaction;
@@ -27,14 +28,16 @@ mod given_up;
 pub(crate) mod group_tools;
 mod history_limit;
 pub(crate) mod inject;
+mod invoke;
 mod kept;
+pub(crate) mod lent;
 mod live;
 mod memory_flush;
 mod message_tool;
 mod not_begun;
 mod obstacle;
 pub(crate) mod prepare;
-mod protections;
+pub(crate) mod protections;
 mod replies;
 mod reply_media;
 mod reports;
@@ -59,11 +62,10 @@ pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::RepoRoots;
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
@@ -79,17 +81,21 @@ use crate::beat::BeatAnswer;
 use crate::events::Verbose;
 use crate::global_lanes::LanePermit;
 use crate::hooks::{self, Hooks};
-use crate::host::GatewayHost;
+use crate::host::CallingRun;
 use crate::inbox::{Asked, Queued, Row};
 use crate::job::Job;
 use crate::journal::{JournalError, Update};
+use crate::lane::Supervisor;
 use crate::messages::turn::MessageTurn;
 use crate::request::MAIN_LANE;
 use crate::session_model::SessionModels;
+use crate::session_tools::waits::Waits;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
+use crate::subagents::Subagents;
 use command::Route;
 use kept::KeptTranscripts;
+use lent::LanePlace;
 use live::{Live, Shows};
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
@@ -108,11 +114,15 @@ const FOLLOWED: usize = 64;
 /// What runs are made of.
 pub(crate) struct Runner {
     pub(crate) deps: Deps,
-    /// What tools ask of the gateway that is the same for every run.
-    pub(crate) tool_host: Arc<dyn ToolHost>,
     /// Itself, for what outlives a call.
-    own: Weak<Runner>,
-    models: SessionModels,
+    pub(crate) own: Weak<Runner>,
+    /// The lanes, once there are some.
+    pub(crate) lanes: OnceLock<Weak<Supervisor>>,
+    /// Sessions whose runs wait for others.
+    pub(crate) waits: Waits,
+    pub(crate) models: SessionModels,
+    /// Those that its sessions have started.
+    pub(crate) subagents: Subagents,
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
     /// Reactions that say that a message was taken.
@@ -295,10 +305,12 @@ async fn drive(
     row: &Row,
     mut prepared: Box<Prepared>,
     permit: Option<LanePermit>,
-    control: &RunControl,
+    control: &Arc<RunControl>,
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
     let turn = runner.message_turn(row);
+    let lane = row.payload.lane.as_deref().unwrap_or(MAIN_LANE);
+    let place = Arc::new(LanePlace::new(lane, permit).of_attempt(control));
     turn.remember(prepared.branch.context());
     let verbose = control.verbose.get().copied().unwrap_or_default();
     let shows = Shows {
@@ -311,11 +323,12 @@ async fn drive(
     let mut ended = match &mut live {
         Some(live) => {
             let (told, followed) = mpsc::channel(FOLLOWED);
-            let running = run_agent(runner, &mut prepared, control, &turn, told);
+            let running = run_agent(runner, &mut prepared, control, (row, &turn, &place), told);
             tokio::join!(running, live.follow(followed, &events)).0
         }
-        None => run_agent(runner, &mut prepared, control, &turn, events).await,
+        None => run_agent(runner, &mut prepared, control, (row, &turn, &place), events).await,
     };
+    let permit = place.take();
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
     if let Some((bus, context)) = prepared.hooks.get() {
@@ -331,7 +344,7 @@ async fn drive(
     if verbose != Verbose::Off {
         result::mention_compactions(&mut ended, &prepared.session.entry);
         if let Some(waited) = control.lane_wait.get() {
-            result::mention_wait(&mut ended, *waited, row.payload.lane.as_deref().unwrap_or(MAIN_LANE));
+            result::mention_wait(&mut ended, *waited, lane);
         }
         if prepared.session.is_new && row.payload.is_chat() {
             result::mention_beginning(&mut ended, &prepared.session.id);
@@ -412,9 +425,17 @@ async fn run_agent(
     runner: &Runner,
     prepared: &mut Prepared,
     control: &RunControl,
-    turn: &Arc<MessageTurn>,
+    (row, turn, place): (&Row, &Arc<MessageTurn>, &Arc<LanePlace>),
     events: mpsc::Sender<RunEvent>,
 ) -> Outcome {
+    let run = CallingRun {
+        turn: Arc::clone(turn),
+        agent: prepared.session.agent.clone(),
+        is_sandboxed: prepared.is_sandboxed,
+        origin: row.payload.origin.clone(),
+        by_person: row.payload.is_chat(),
+        place: Some(Arc::clone(place)),
+    };
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     openclaw_agent::run(RunParams {
         session_id: prepared.session.id.clone(),
@@ -422,7 +443,7 @@ async fn run_agent(
         passed_over: &prepared.passed_over,
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
-        host: runner.host_of(turn),
+        host: runner.host_of(run),
         hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
@@ -459,8 +480,9 @@ async fn done<P: Asked>(
     Ending::Done(record)
 }
 
-/// Notes the end of a run, with what its chat platform is told. Should the disk refuse, it is tried again.
+/// Notes the end of a run, with what its chat platform is told; what follows from it comes first. Should the disk refuse, it is tried again.
 pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
+    runner.follow(row, record).await;
     let replies = runner.replies(row, record, said).await;
     let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
@@ -488,9 +510,11 @@ impl Runner {
     fn with(mut deps: Deps, shared: Arc<Shared>, own: Weak<Self>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         Self {
-            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
             own,
+            lanes: OnceLock::new(),
+            waits: Waits::default(),
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
+            subagents: Subagents::new(&deps.state_dir),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             hooks: Hooks::default(),
             acks: Acks::default(),
@@ -503,6 +527,16 @@ impl Runner {
             deps,
             shared,
         }
+    }
+
+    /// Itself, for what outlives a call; nothing once the gateway is gone.
+    pub(crate) fn itself(&self) -> Option<Arc<Self>> {
+        self.own.upgrade()
+    }
+
+    /// What sessions have chosen among all models.
+    pub(crate) fn models(&self) -> &SessionModels {
+        &self.models
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {

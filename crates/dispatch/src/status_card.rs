@@ -198,7 +198,7 @@ fn percent(part: u64, whole: u64) -> u64 {
 }
 
 /// How long ago, in words.
-fn ago(ms: i64) -> String {
+pub(crate) fn ago(ms: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const TWO_DAYS: i64 = 48 * HOUR;

@@ -1,14 +1,17 @@
-//! The process that a dispatcher runs in, as far as chat commands ask or act on it.
+//! The process that a dispatcher runs in, as far as chat commands and tools ask or act on it.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
+use openclaw_agent::host::{ControlCall, HostFuture};
 use openclaw_config::{Environment, Overrides};
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::quota::QuotaCache;
 use openclaw_models::settings::ModelSettings;
+use openclaw_protocol::SessionKey;
 use openclaw_sessions::usage::{Price, Prices, UsageIndex};
+use serde_json::Value;
 
 /// What chat commands need of the gateway around them.
 pub trait Surroundings: Send + Sync {
@@ -24,11 +27,20 @@ pub trait Surroundings: Send + Sync {
     /// Has the gateway start again in a moment, so that what is being said still goes out.
     fn restart(&self);
 
+    /// What the tool `gateway` reaches; `None` where the process ends with its one run.
+    fn control(&self) -> Option<&dyn Control>;
+
     /// What transcripts used, as far as it was counted.
     fn usage(&self) -> &UsageIndex;
 
     /// What providers said of their quotas a moment ago.
     fn quotas(&self) -> &QuotaCache;
+}
+
+/// Reads and changes the configuration, and has the gateway start again.
+pub trait Control: Send + Sync {
+    /// Does what is asked. `session` is told of a restart.
+    fn control(&self, call: ControlCall, session: SessionKey) -> HostFuture<'_, Value>;
 }
 
 /// What models cost.

@@ -3,32 +3,52 @@
 //!
 //! A line leaves its queue when the message it is told with is in the transcript: a run that fails before that leaves it
 //! to the next one, and a run taken up again after a crash finds it told already.
+//!
+//! Most lines end with the process, as in OpenClaw 2026.2.9. Those that an agent was promised ([`crate::notices`]) are in the journal from
+//! before they are here until the run that told them has ended.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::{user_zone, zone_label};
 use openclaw_config::settings::AgentDefaults;
-use openclaw_protocol::SessionKey;
+use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
+
+use crate::journal::{Journal, JournalError, Update};
+use crate::notices::KeptLine;
 
 /// Lines kept for a session; the oldest make room.
 const MAX_LINES: usize = 20;
 /// Sessions with lines waiting.
 const MAX_SESSIONS: usize = 256;
 
-/// The queues, by session. In memory, as in OpenClaw 2026.2.9.
-#[derive(Debug, Default)]
+/// The queues, by session.
+#[derive(Default)]
 pub struct SystemEvents {
     state: Mutex<State>,
+    /// Keeps what was promised. There once the gateway has begun.
+    journal: OnceLock<Arc<dyn Journal>>,
+}
+
+impl std::fmt::Debug for SystemEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SystemEvents").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
     queues: HashMap<SessionKey, Queue>,
+    /// Lines that an earlier process put into the transcript with the message of a run that did not end. Its session has them again
+    /// if the transcript has lost them.
+    told: HashMap<RunId, Vec<SystemLine>>,
+    /// Numbers of kept lines that made room, to be taken out of the journal.
+    dropped: Vec<i64>,
     /// Number of the last line of any queue.
-    last: u64,
+    last: i64,
 }
 
 #[derive(Debug, Default)]
@@ -42,13 +62,15 @@ struct Queue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SystemLine {
     /// Grows from line to line.
-    number: u64,
+    number: i64,
     /// What happened.
     text: String,
     /// Unix milliseconds.
     ts: i64,
     /// Whether the next heartbeat is to be made for it, whatever it would do otherwise.
     wants_beat: bool,
+    /// Whether the journal has it.
+    is_kept: bool,
 }
 
 impl SystemEvents {
@@ -74,19 +96,60 @@ impl SystemEvents {
             return;
         }
         let mut state = self.state.lock();
-        state.make_room_for(session_key);
-        let number = state.last + 1;
-        let queue = state.queues.entry(session_key.clone()).or_default();
-        queue.context = context.map(str::to_lowercase);
-        if let Some(last) = queue.lines.back_mut().filter(|last| last.text == text) {
-            last.wants_beat |= wants_beat;
-            return;
+        let number = state.next_number();
+        let line = SystemLine { number, text: text.to_owned(), ts, wants_beat, is_kept: false };
+        state.push(session_key, context, line);
+    }
+
+    /// Queues a line that was promised, which the next heartbeat is to tell; a restart does not lose it. `fulfils`: the promise.
+    pub(crate) async fn notice(&self, session_key: &SessionKey, text: &str, ts: i64, fulfils: Option<&str>) {
+        let text = text.trim().to_owned();
+        let (number, session_key) = (self.state.lock().next_number(), session_key.clone());
+        let line = KeptLine { number, session_key, text, ts, told_by: None };
+        // Before anybody can tell it: what was told is marked there.
+        self.keep(Update::Notice { line: Some(line.clone()), fulfils: fulfils.map(str::to_owned) }).await;
+        self.state.lock().push_kept(line);
+        self.forget_dropped().await;
+    }
+
+    /// Begins with the lines of an earlier process, and keeps what is promised in its journal.
+    pub(crate) fn restore(&self, journal: Arc<dyn Journal>, lines: Vec<KeptLine>) {
+        // There is one start.
+        let _ = self.journal.set(journal);
+        let mut state = self.state.lock();
+        for line in lines {
+            state.last = state.last.max(line.number);
+            match line.told_by.clone() {
+                Some(run_id) => state.told.entry(run_id).or_default().push(line.into()),
+                None => state.push_kept(line),
+            }
         }
-        queue.lines.push_back(SystemLine { number, text: text.to_owned(), ts, wants_beat });
-        while queue.lines.len() > MAX_LINES {
-            queue.lines.pop_front();
+    }
+
+    /// The sessions for which lines wait that were promised.
+    pub fn sessions_with_notices(&self) -> Vec<SessionKey> {
+        let state = self.state.lock();
+        let owed = state.queues.iter().filter(|(_, queue)| queue.lines.iter().any(|line| line.is_kept));
+        owed.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Makes an update of the journal; what it refuses is said in the log.
+    pub(crate) async fn keep(&self, update: Update) {
+        let Some(journal) = self.journal.get() else { return };
+        match journal.update(update).await {
+            // The next start finds what is still promised.
+            Ok(_) | Err(JournalError::Closed) => {}
+            Err(error) => {
+                tracing::warn!(%error, "what an agent is to hear of its commands may be lost by a restart");
+            }
         }
-        state.last = number;
+    }
+
+    async fn forget_dropped(&self) {
+        let dropped = std::mem::take(&mut self.state.lock().dropped);
+        if !dropped.is_empty() {
+            self.keep(Update::DropLines(dropped)).await;
+        }
     }
 
     /// Whether the last line queued was about this.
@@ -107,26 +170,86 @@ impl SystemEvents {
         state.queues.get(session_key).map(|queue| queue.lines.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// Takes the lines out that [`waiting`](Self::waiting) gave; what came since stays.
-    pub(crate) fn mark_delivered(&self, session_key: &SessionKey, lines: &[SystemLine]) {
+    /// The lines that the message of a run is to tell: those that it told before a crash, and those waiting.
+    pub(crate) fn waiting_for(&self, session_key: &SessionKey, run_id: &RunId) -> Vec<SystemLine> {
+        let mut lines = self.state.lock().told.get(run_id).cloned().unwrap_or_default();
+        lines.extend(self.waiting(session_key));
+        lines
+    }
+
+    /// The transcript still has what the message of a run told before a crash.
+    pub(crate) fn were_told(&self, run_id: &RunId) {
+        self.state.lock().told.remove(run_id);
+    }
+
+    /// Takes the lines out that [`waiting_for`](Self::waiting_for) gave; what came since stays. They are in the transcript.
+    pub(crate) async fn mark_delivered(
+        &self,
+        session_key: &SessionKey,
+        run_id: &RunId,
+        lines: &[SystemLine],
+    ) {
         let Some(last) = lines.last() else { return };
-        let mut state = self.state.lock();
-        let Some(queue) = state.queues.get_mut(session_key) else { return };
-        queue.lines.retain(|line| line.number > last.number);
-        if queue.lines.is_empty() {
-            state.queues.remove(session_key);
+        self.state.lock().take(session_key, run_id, last.number);
+        let numbers: Vec<i64> = lines.iter().filter(|line| line.is_kept).map(|line| line.number).collect();
+        if !numbers.is_empty() {
+            self.keep(Update::Told { run_id: run_id.clone(), numbers }).await;
         }
+        self.forget_dropped().await;
+    }
+}
+
+impl From<KeptLine> for SystemLine {
+    fn from(line: KeptLine) -> Self {
+        let KeptLine { number, text, ts, .. } = line;
+        Self { number, text, ts, wants_beat: true, is_kept: true }
     }
 }
 
 impl State {
+    fn next_number(&mut self) -> i64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn push_kept(&mut self, line: KeptLine) {
+        let session_key = line.session_key.clone();
+        self.push(&session_key, None, line.into());
+    }
+
+    fn push(&mut self, session_key: &SessionKey, context: Option<&str>, line: SystemLine) {
+        self.make_room_for(session_key);
+        let queue = self.queues.entry(session_key.clone()).or_default();
+        queue.context = context.map(str::to_lowercase);
+        if let Some(last) = queue.lines.back_mut().filter(|last| last.text == line.text) {
+            last.wants_beat |= line.wants_beat;
+            self.dropped.extend(line.is_kept.then_some(line.number));
+            return;
+        }
+        queue.lines.push_back(line);
+        while queue.lines.len() > MAX_LINES {
+            let oldest = queue.lines.pop_front();
+            self.dropped.extend(oldest.filter(|line| line.is_kept).map(|line| line.number));
+        }
+    }
+
+    fn take(&mut self, session_key: &SessionKey, run_id: &RunId, last: i64) {
+        self.told.remove(run_id);
+        let Some(queue) = self.queues.get_mut(session_key) else { return };
+        queue.lines.retain(|line| line.number > last);
+        if queue.lines.is_empty() {
+            self.queues.remove(session_key);
+        }
+    }
+
     fn make_room_for(&mut self, session_key: &SessionKey) {
         if self.queues.len() < MAX_SESSIONS || self.queues.contains_key(session_key) {
             return;
         }
         let oldest = self.queues.iter().min_by_key(|(_, queue)| queue.lines.back().map(|line| line.ts));
         if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-            self.queues.remove(&oldest);
+            let queue = self.queues.remove(&oldest).unwrap_or_default();
+            self.dropped.extend(queue.lines.iter().filter(|line| line.is_kept).map(|line| line.number));
         }
     }
 }
@@ -185,6 +308,10 @@ mod tests {
         SessionKey::parse(&format!("agent:main:{name}")).unwrap()
     }
 
+    fn run() -> RunId {
+        RunId::new("r1")
+    }
+
     #[test]
     fn lines_wait_in_order_without_blanks_and_repetitions() {
         let events = SystemEvents::default();
@@ -195,8 +322,8 @@ mod tests {
         assert_eq!(events.peek(&session("other")), [""; 0]);
     }
 
-    #[test]
-    fn what_was_told_is_gone_and_what_came_meanwhile_is_not() {
+    #[tokio::test]
+    async fn what_was_told_is_gone_and_what_came_meanwhile_is_not() {
         let events = SystemEvents::default();
         for text in ["a", "b"] {
             events.enqueue(&session("s"), text, None, 1);
@@ -204,8 +331,8 @@ mod tests {
         let told = events.waiting(&session("s"));
         events.enqueue(&session("s"), "c", None, 2);
         assert_eq!(events.peek(&session("s")), ["a", "b", "c"], "nothing is lost by looking");
-        events.mark_delivered(&session("s"), &told);
-        events.mark_delivered(&session("s"), &[]);
+        events.mark_delivered(&session("s"), &run(), &told).await;
+        events.mark_delivered(&session("s"), &run(), &[]).await;
         assert_eq!(events.peek(&session("s")), ["c"]);
     }
 
@@ -224,14 +351,44 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_wants_a_beat_is_known_until_it_was_told() {
+    fn kept_lines_that_make_room_are_to_leave_the_journal() {
+        let mut state = State::default();
+        let line = |number, text: &str| KeptLine {
+            number,
+            session_key: session("s"),
+            text: text.to_owned(),
+            ts: number,
+            told_by: None,
+        };
+        state.push_kept(line(1, "a"));
+        state.push_kept(line(2, "a"));
+        assert_eq!(state.dropped, [2], "a repetition");
+        for number in 3..24 {
+            state.push_kept(line(number, &number.to_string()));
+        }
+        assert_eq!(state.dropped, [2, 1, 3]);
+        for n in 0..300 {
+            let line = SystemLine {
+                number: 100 + n,
+                text: "x".to_owned(),
+                ts: 100 + n,
+                wants_beat: false,
+                is_kept: false,
+            };
+            state.push(&session(&format!("other-{n}")), None, line);
+        }
+        assert_eq!(state.dropped.len(), 23, "the session made room");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_wants_a_beat_is_known_until_it_was_told() {
         let events = SystemEvents::default();
         events.enqueue(&session("s"), "a", None, 1);
         assert!(!events.want_beat(&session("s")));
         assert!(!events.enqueue_for_beat(&session("s"), " ", 2));
         assert!(events.enqueue_for_beat(&session("s"), "a", 2), "the same words, but now they are wanted");
         assert!(events.want_beat(&session("s")) && !events.want_beat(&session("other")));
-        events.mark_delivered(&session("s"), &events.waiting(&session("s")));
+        events.mark_delivered(&session("s"), &run(), &events.waiting(&session("s"))).await;
         assert!(!events.want_beat(&session("s")));
     }
 
@@ -262,7 +419,8 @@ mod tests {
         for (text, expected) in rows {
             // 2026-01-29T01:30:05Z
             let (number, text, wants_beat) = (1, text.to_owned(), false);
-            let line = SystemLine { number, text: text.clone(), ts: 1_769_650_205_000, wants_beat };
+            let line =
+                SystemLine { number, text: text.clone(), ts: 1_769_650_205_000, wants_beat, is_kept: false };
             let told = block(&[line], &TimeZone::get("America/New_York").unwrap());
             let expected = match expected {
                 "" => String::new(),

@@ -225,7 +225,6 @@ pub(crate) struct Rig {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) system_events: Arc<SystemEvents>,
     pub(crate) models: Models,
-    pub(crate) settings: Arc<Settings>,
     events: tokio::sync::mpsc::UnboundedReceiver<Broadcast>,
     _pump: JoinSet<()>,
 }
@@ -247,7 +246,7 @@ impl Rig {
         let time = clock.clone();
         deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
-        let (models, settings) = (deps.models.clone(), Arc::clone(&deps.settings.borrow()));
+        let models = deps.models.clone();
         let dispatch = Dispatch::start_with(deps, MemoryJournal::open(dir).unwrap(), clock).await;
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
@@ -259,7 +258,7 @@ impl Rig {
                 }
             }
         });
-        Self { dispatch, store, system_events, models, settings, events, _pump: pump }
+        Self { dispatch, store, system_events, models, events, _pump: pump }
     }
 
     pub(crate) async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {
@@ -504,6 +503,7 @@ pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
         timeout_ms: None,
         sender: Some("golden".to_owned()),
         may_approve: false,
+        may_administer: true,
         parent_session_key: None,
     }
 }
@@ -522,6 +522,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
         extra_system_prompt: None,
         occasion: crate::api::Occasion::Request,
         deliver_to: None,
+        may_administer: true,
         entry_patch: serde_json::Map::new(),
     }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection, Sender};
+pub use openclaw_agent::tool_policy::Sender;
+use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection};
 use openclaw_channels::Platforms;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy};
@@ -13,6 +14,7 @@ use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
 use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
 
 use crate::messages::place::configured;
+use crate::request::Request;
 use crate::runner::group_tools;
 
 /// A run, as far as the choice of its tools goes.
@@ -28,6 +30,15 @@ pub struct RunOf<'a> {
     pub model: &'a str,
     /// The session.
     pub session: &'a SessionKey,
+    /// Who asked for it.
+    pub sender: Sender,
+    /// Whether a model can be asked about images ([`openclaw_models::select::image_choice`]).
+    pub has_image_model: bool,
+}
+
+/// Who a run is for.
+pub(crate) fn sender_of(request: &Request) -> Sender {
+    if request.is_owners() { Sender::Owner } else { Sender::Other }
 }
 
 /// The config path of a step.
@@ -81,6 +92,8 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
         has_channel: !configured(platforms, run.config).is_empty(),
         apply_patch: apply_patch::absence(&run.agent.exec.apply_patch, run.provider, run.model),
         web: &run.config.tools.web,
+        has_image_model: run.has_image_model,
+        has_gateway: true,
     };
     let access = |absence, removed| match (absence, removed) {
         // No rule brings it back.
@@ -106,20 +119,20 @@ fn is_held(run: RunOf<'_>) -> bool {
     SandboxSettings::hold(run.config, &run.agent.id, is_main)
 }
 
-/// Runs the chain of the policy over some tools. Whoever reaches the gateway's own protocol is the owner.
-pub(crate) fn select(
+/// Runs the chain of the policy over some tools.
+pub(crate) fn select<'a>(
     run: RunOf<'_>,
-    tools: &[Candidate<'_>],
+    tools: &[Candidate<'a>],
     group: Option<ToolPolicy>,
     sandbox: Option<ToolPolicy>,
-) -> Selection {
-    let caller = Caller { sender: Sender::Owner, is_subagent: run.session.is_subagent() };
+) -> Selection<'a> {
+    let caller = Caller { sender: run.sender, is_subagent: run.session.is_subagent() };
     tool_policy::select(&CATALOGUE, tools, caller, &steps(run, group, sandbox))
 }
 
 /// The configured steps in the order of the specification. Each narrows what the ones before left.
 fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>) -> Vec<PolicyStep> {
-    let RunOf { config, agent, provider, model, session } = run;
+    let RunOf { config, agent, provider, model, session, sender: _, has_image_model: _ } = run;
     let by = |policies: &BTreeMap<String, ToolPolicy>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
         policies.get(tool_policy::provider_key(&keys, provider, model)?).cloned()

@@ -321,6 +321,7 @@ impl Person {
             thinking: None,
             timeout_ms: None,
             may_approve: false,
+            may_administer: true,
             sender: Some("person".to_owned()),
             parent_session_key: None,
         };
@@ -344,6 +345,7 @@ impl Person {
             extra_system_prompt: None,
             occasion: Occasion::Request,
             deliver_to: None,
+            may_administer: true,
             entry_patch: serde_json::Map::new(),
         };
         drop(self.dispatch.agent(message).await.outcome().await.unwrap());

@@ -13,6 +13,7 @@ mod attachments;
 mod channels;
 mod clock;
 pub mod connection;
+mod control;
 pub mod events;
 mod free_memory;
 #[doc(hidden)]
@@ -27,6 +28,8 @@ pub mod pairing;
 pub mod presence;
 mod reload;
 mod request;
+mod sandbox_upkeep;
+mod sentinel;
 mod server;
 mod start;
 mod state;

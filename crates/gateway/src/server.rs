@@ -6,6 +6,7 @@ pub(crate) mod http;
 pub(crate) mod listen;
 pub(crate) mod places;
 pub(crate) mod ticker;
+mod tools_invoke;
 mod watched;
 pub(crate) mod web_ui;
 

@@ -16,6 +16,7 @@ use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionKey, SessionStore};
 use openclaw_tools::approvals::Approvals;
+use openclaw_tools::sandbox::Sandboxes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -69,6 +70,8 @@ pub struct GatewayState {
     pub(crate) heartbeats: Arc<Heartbeats>,
     /// Commands that wait for a person's word.
     pub(crate) approvals: Arc<Approvals>,
+    /// Where commands are held.
+    pub(crate) sandboxes: Arc<Sandboxes>,
     /// The health snapshot.
     pub health: HealthMonitor,
     /// Paired devices.

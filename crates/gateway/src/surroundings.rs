@@ -5,15 +5,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Environment, Overrides};
-use openclaw_dispatch::Surroundings;
+use openclaw_dispatch::{Control, Surroundings};
 use openclaw_models::quota::QuotaCache;
 use openclaw_sessions::usage::UsageIndex;
 use tokio::sync::Notify;
 
+use crate::control::GatewayControl;
 use crate::reload::Reload;
 
 /// Between the wish for a restart and its beginning: what is being said still goes out (spec `operations.md` §2.1).
-const BEFORE_RESTART: Duration = Duration::from_secs(2);
+pub(crate) const BEFORE_RESTART: Duration = Duration::from_secs(2);
+
+/// Rung by whoever wants the gateway to start again. Clones ring the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RestartBell(Arc<Notify>);
+
+impl RestartBell {
+    /// Has the gateway start again in a while.
+    pub(crate) fn ring_in(&self, delay: Duration) {
+        let bell = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            bell.notify_one();
+        });
+    }
+
+    /// Completes when it is rung.
+    pub(crate) async fn rung(&self) {
+        self.0.notified().await;
+    }
+}
 
 /// One gateway's.
 pub(crate) struct OwnSurroundings {
@@ -23,17 +44,20 @@ pub(crate) struct OwnSurroundings {
     pub(crate) usage: UsageIndex,
     /// What providers said of their quotas a moment ago.
     pub(crate) quotas: QuotaCache,
-    restart: Arc<Notify>,
+    /// What is asked of it by tool and by method.
+    pub(crate) control: GatewayControl,
+    /// Whether it goes on after its one run.
+    is_daemon: bool,
 }
 
 impl OwnSurroundings {
-    pub(crate) fn new(reload: Reload, usage: UsageIndex) -> Self {
-        Self { reload, usage, quotas: QuotaCache::default(), restart: Arc::default() }
+    pub(crate) fn new(control: GatewayControl, usage: UsageIndex, is_daemon: bool) -> Self {
+        Self { reload: control.reload.clone(), usage, quotas: QuotaCache::default(), control, is_daemon }
     }
 
     /// Completes when somebody wants the gateway to start again.
     pub(crate) async fn restart_asked(&self) {
-        self.restart.notified().await;
+        self.control.bell.rung().await;
     }
 }
 
@@ -51,11 +75,11 @@ impl Surroundings for OwnSurroundings {
     }
 
     fn restart(&self) {
-        let restart = Arc::clone(&self.restart);
-        tokio::spawn(async move {
-            tokio::time::sleep(BEFORE_RESTART).await;
-            restart.notify_one();
-        });
+        self.control.bell.ring_in(BEFORE_RESTART);
+    }
+
+    fn control(&self) -> Option<&dyn Control> {
+        self.is_daemon.then_some(&self.control as &dyn Control)
     }
 
     fn usage(&self) -> &UsageIndex {

@@ -190,8 +190,8 @@ fn busy_request(model: &ModelSpec) -> ModelRequest {
     let tools = (0..22).map(|n| {
         let properties: serde_json::Map<_, _> = (0..8).map(|p| (format!("argument{p}"), property(p))).collect();
         ToolSpec {
-            name: format!("tool_{n}"),
-            description: "Does what a tool does. ".repeat(12),
+            name: format!("tool_{n}").into(),
+            description: "Does what a tool does. ".repeat(12).into(),
             parameters: json!({"type": "object", "additionalProperties": false, "required": ["argument0"], "properties": properties}).into(),
         }
     });

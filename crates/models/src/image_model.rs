@@ -1,5 +1,5 @@
 //! The models that look at images: `agents.defaults.imageModel`, or what goes with the agent's own model (spec `models.md`
-//! §10). Pure; who calls them is the `image` tool.
+//! §10). Pure; `select` binds them, and the `image` tool asks.
 
 use openclaw_config::settings::ModelChoice;
 use std::fmt;

@@ -157,7 +157,7 @@ enum Reply {
 }
 
 fn answer(request: &ModelRequest) -> Reply {
-    let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let offered: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
     match request.messages.last().map(Arc::as_ref) {
         Some(Message::ToolResult(result)) => Reply::Text(report(result)),
         Some(Message::User(user)) => match Command::parse(&user.content.to_text()) {
@@ -285,8 +285,8 @@ mod tests {
 
     fn request(messages: Vec<Message>) -> ModelRequest {
         let tool = |name: &str| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
+            name: name.to_owned().into(),
+            description: "".into(),
             parameters: json!({"type": "object"}).into(),
         };
         let tools = ["read", "write", "edit", "exec"].map(tool).to_vec();

@@ -1,5 +1,6 @@
 //! What a run asks of a model, in our own terms.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -38,9 +39,9 @@ pub struct ModelRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// Name, exact.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// What it does, for the model.
-    pub description: String,
+    pub description: Cow<'static, str>,
     /// JSON Schema of the arguments: an object schema.
     pub parameters: ToolSchema,
 }

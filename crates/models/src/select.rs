@@ -2,6 +2,7 @@
 
 mod allowlist;
 mod bind;
+mod images;
 mod look;
 mod plan;
 mod primary;
@@ -11,12 +12,14 @@ mod told;
 use std::path::Path;
 use std::sync::Arc;
 
+use openclaw_config::settings::ModelChoice;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 use secrecy::SecretString;
 
 pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
+pub use self::images::{ImageCandidate, image_choice};
 use self::look::Look;
 use self::plan::{Plan, candidates_of};
 pub(crate) use self::primary::standing;
@@ -145,6 +148,8 @@ pub struct Selected {
     pub override_ignored: bool,
     /// The same of the profile a person asked for.
     pub profile_ignored: bool,
+    /// The models that look at images for the agent; nothing where none can be asked.
+    pub images: Option<ModelChoice>,
     /// The credentials that came to light: the agent's profiles and what the candidates are called with. Keys from variables
     /// are not among them, which [`crate::catalog::credential_variables`] names.
     pub secrets: Vec<SecretString>,
@@ -203,6 +208,8 @@ pub struct Candidate {
     pub window: ContextWindow,
     /// Where the key comes from.
     pub auth: AuthLabel,
+    /// Whether it takes images.
+    pub sees: bool,
     /// Whom to tell how its profile does, where it has one.
     reporter: Option<Reporter>,
 }
@@ -257,6 +264,9 @@ pub enum SelectError {
         /// The protocol.
         api: String,
     },
+    /// It takes no images, and is asked about one.
+    #[error("Model does not support images: {0}")]
+    Blind(ModelRef),
     /// There is no key for it.
     #[error(transparent)]
     Credential(#[from] CredentialError),
@@ -352,6 +362,7 @@ impl Models {
         let mut selected = Selected {
             candidates: Vec::new(),
             skipped: Vec::new(),
+            images: run.images(),
             warnings: run.plan.warnings.clone(),
             override_ignored: run.plan.override_ignored,
             profile_ignored: false,
@@ -468,7 +479,7 @@ impl Models {
             look.write_file();
         }
         plan.warnings.extend(look.file_warning().cloned());
-        let is_offline = primary.origin == Origin::Offline && plan.references == [primary.reference];
+        let is_offline = primary.origin == Origin::Offline && plan.references == [primary.reference.clone()];
         match look.damage {
             Some(damage) if is_offline => return Err(SelectError::Store(damage)),
             Some(damage) => plan.warnings.push(damage),
@@ -476,7 +487,8 @@ impl Models {
         }
         let now = self.clock.now_ms();
         let Look { catalog, store, .. } = look;
-        Ok(Run { models: self, settings, catalog, store, plan, agent_dir: ask.agent_dir, now })
+        let primary = primary.reference;
+        Ok(Run { models: self, settings, catalog, store, primary, plan, agent_dir: ask.agent_dir, now })
     }
 }
 

@@ -156,7 +156,7 @@ fn messages(spec: &ModelSpec, raw: &[Value]) -> Vec<Message> {
 fn tool() -> ToolSpec {
     let parameters =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters: parameters.into() }
+    ToolSpec { name: "read".into(), description: "reads".into(), parameters: parameters.into() }
 }
 
 /// A request without a conversation.

@@ -82,7 +82,7 @@ fn user(text: &str) -> Message {
 fn read_tool() -> ToolSpec {
     let parameters =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters: parameters.into() }
+    ToolSpec { name: "read".into(), description: "reads".into(), parameters: parameters.into() }
 }
 
 async fn call(candidate: &Candidate, messages: Vec<Message>) -> Vec<ModelEvent> {

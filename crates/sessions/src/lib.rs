@@ -2,8 +2,9 @@
 //!
 //! [`key`] names conversations, [`routing`] finds agent and key of an inbound message, [`entry`] is a row of the store,
 //! [`store`] keeps rows durably in OpenClaw's `sessions.json`, [`layout`] knows the paths, [`reset`] and [`send_policy`]
-//! decide, [`usage`] counts tokens and money. This crate does no network I/O and knows neither models nor channels.
+//! decide, [`access`] says which sessions an agent sees, [`usage`] counts tokens and money. This crate does no network I/O and knows neither models nor channels.
 
+pub mod access;
 pub mod backup;
 pub mod checkup;
 mod disk;

@@ -7,6 +7,7 @@
 //! run of any length needs little memory and a failure is repeated with one short chapter.
 
 mod check;
+mod children;
 mod client;
 mod model;
 mod people;
@@ -63,6 +64,8 @@ pub struct Tally {
     pub seen_twice: usize,
     /// Messages that may have been seen more than once, by their traces.
     pub flagged: usize,
+    /// Sub-agents by what came of telling their ends.
+    pub children: BTreeMap<String, usize>,
     /// Kills by the step at which they were made.
     pub steps: BTreeMap<&'static str, usize>,
 }
@@ -77,6 +80,9 @@ impl Tally {
         for (name, count) in other.dispositions {
             *self.dispositions.entry(name).or_default() += count;
         }
+        for (name, count) in other.children {
+            *self.children.entry(name).or_default() += count;
+        }
         for (name, count) in other.steps {
             *self.steps.entry(name).or_default() += count;
         }
@@ -89,6 +95,10 @@ impl fmt::Display for Tally {
         writeln!(f, "kills {kills}, messages of people {from_people}, of clients {from_clients}")?;
         writeln!(f, "lost 0, seen twice {seen_twice}, flagged uncertain {flagged}")?;
         for (name, count) in &self.dispositions {
+            writeln!(f, "  {name:<40}{count:>8}")?;
+        }
+        writeln!(f, "sub-agents:")?;
+        for (name, count) in &self.children {
             writeln!(f, "  {name:<40}{count:>8}")?;
         }
         writeln!(f, "kills by step:")?;

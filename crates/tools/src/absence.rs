@@ -19,6 +19,10 @@ pub struct Conditions<'a> {
     pub apply_patch: Option<Absence>,
     /// `tools.web`.
     pub web: &'a WebTools,
+    /// Whether a model can be asked about images.
+    pub has_image_model: bool,
+    /// Whether a gateway runs that can be controlled.
+    pub has_gateway: bool,
 }
 
 impl<'a> From<&'a Setup> for Conditions<'a> {
@@ -30,6 +34,8 @@ impl<'a> From<&'a Setup> for Conditions<'a> {
             // A setup was decided on already, and nobody asks it for the reason.
             apply_patch: (!setup.apply_patch).then_some(Absence::OtherModels),
             web: &setup.web.config,
+            has_image_model: setup.image.is_some(),
+            has_gateway: setup.has_gateway,
         }
     }
 }
@@ -48,6 +54,10 @@ pub enum Absence {
         /// Its config path.
         setting: &'static str,
     },
+    /// No model can be asked about images.
+    NoImageModel,
+    /// The run is made without a gateway.
+    NoGateway,
     /// It is for models of other providers.
     OtherProviders,
     /// It is for other models.
@@ -62,6 +72,8 @@ impl Absence {
             Self::NotConfinable => "not-confinable",
             Self::NoChannel => "no-channel",
             Self::SwitchedOff { .. } => "switched-off",
+            Self::NoImageModel => "no-image-model",
+            Self::NoGateway => "no-gateway",
             Self::OtherProviders => "other-providers",
             Self::OtherModels => "other-models",
         }
@@ -72,7 +84,12 @@ impl Absence {
         match self {
             Self::SwitchedOff { setting } => Some(setting),
             Self::OtherModels => Some("tools.exec.applyPatch.allowModels"),
-            Self::NotBuiltIn | Self::NotConfinable | Self::NoChannel | Self::OtherProviders => None,
+            Self::NoImageModel => Some("agents.defaults.imageModel"),
+            Self::NotBuiltIn
+            | Self::NotConfinable
+            | Self::NoChannel
+            | Self::NoGateway
+            | Self::OtherProviders => None,
         }
     }
 }
@@ -84,6 +101,8 @@ impl fmt::Display for Absence {
             Self::NotConfinable => f.write_str("it can't be held to the directory of the sandbox"),
             Self::NoChannel => f.write_str("no chat platform is configured"),
             Self::SwitchedOff { setting } => write!(f, "switched off: {setting} is not true"),
+            Self::NoImageModel => f.write_str("no model that takes images is connected"),
+            Self::NoGateway => f.write_str("the run is made without a gateway"),
             Self::OtherProviders => f.write_str("only for models of openai and openai-codex"),
             Self::OtherModels => f.write_str("this model is not in tools.exec.applyPatch.allowModels"),
         }

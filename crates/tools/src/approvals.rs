@@ -1,6 +1,7 @@
 //! Commands that wait for a person's word (spec `tools.md` §3.3, `gateway-protocol.md` §6.10). Whoever asks waits for the decision; people
-//! decide by any client, or in a chat. Nothing of it survives this process: who asked is gone then, too.
+//! decide by any client, or in a chat. What waits ends with this process; of what an agent has asked only the ids are known to the next one.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,6 +13,9 @@ use tokio::sync::oneshot;
 
 /// Questions that may wait. Each is shown to people.
 const MOST_WAITING: usize = 100;
+
+/// Questions of earlier gateways that are remembered.
+const MOST_FORGOTTEN: usize = 512;
 
 /// Characters of an id that are enough to name it where no other begins so: as many as people are shown.
 const SHORT: usize = 8;
@@ -118,6 +122,9 @@ pub enum NotResolved {
     /// Nothing of that id waits.
     #[error("unknown approval id")]
     Unknown,
+    /// It waited when the gateway ended.
+    #[error("the gateway restarted while this approval was waiting: nothing was run; have it asked again")]
+    Forgotten,
     /// Several ids begin so.
     #[error("several approvals begin with that id; give more of it")]
     Ambiguous,
@@ -129,6 +136,8 @@ type Listener = Box<dyn Fn(ApprovalEvent<'_>) + Send + Sync>;
 #[derive(Default)]
 pub struct Approvals {
     waiting: Mutex<Vec<Waiting>>,
+    /// The ids of those that waited when an earlier gateway ended.
+    forgotten: Mutex<VecDeque<String>>,
     listener: OnceLock<Listener>,
 }
 
@@ -147,6 +156,19 @@ impl Approvals {
     /// Sets who tells people; the first one counts.
     pub fn listen(&self, listener: Listener) {
         let _ = self.listener.set(listener);
+    }
+
+    /// What waited when earlier gateways ended, the oldest first.
+    pub fn remember_forgotten(&self, ids: impl IntoIterator<Item = String>) {
+        let mut forgotten = self.forgotten.lock();
+        forgotten.extend(ids);
+        let too_many = forgotten.len().saturating_sub(MOST_FORGOTTEN);
+        forgotten.drain(..too_many);
+    }
+
+    fn is_forgotten(&self, id: &str) -> bool {
+        let is_named = |whole: &String| whole == id || (id.len() >= SHORT && whole.starts_with(id));
+        self.forgotten.lock().iter().any(is_named)
     }
 
     /// Asks people. The future gives what they say; `None` where nobody said anything in time. Dropping it takes the question back.
@@ -204,6 +226,7 @@ impl Approvals {
                 (Some(at), ..) => at,
                 (None, Some((at, _)), None) if id.len() >= SHORT => at,
                 (None, Some(_), Some(_)) if id.len() >= SHORT => return Err(NotResolved::Ambiguous),
+                (None, ..) if self.is_forgotten(id) => return Err(NotResolved::Forgotten),
                 (None, ..) => return Err(NotResolved::Unknown),
             };
             waiting.remove(at)
@@ -315,6 +338,22 @@ mod tests {
             .into_iter()
             .flat_map(|id| [format!("asked {id}"), format!("expired {id}")]);
         assert_eq!(*heard.lock(), expect.collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_gateway_asked_is_known() {
+        let approvals = Arc::new(Approvals::default());
+        approvals.remember_forgotten(["abcdefgh-1".to_owned()]);
+        for (id, expect) in [
+            ("abcdefgh-1", NotResolved::Forgotten),
+            ("abcdefgh", NotResolved::Forgotten),
+            ("abcdefg", NotResolved::Unknown),
+            ("abcdefgh-12", NotResolved::Unknown),
+        ] {
+            assert_eq!(approvals.resolve(id, Decision::Deny, None), Err(expect), "{id}");
+        }
+        approvals.remember_forgotten((0..MOST_FORGOTTEN).map(|n| format!("other-{n}")));
+        assert_eq!(approvals.resolve("abcdefgh-1", Decision::Deny, None), Err(NotResolved::Unknown));
     }
 
     #[tokio::test]

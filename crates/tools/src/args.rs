@@ -36,6 +36,11 @@ impl Args {
         self.text(name).map(str::trim).filter(|text| !text.is_empty())
     }
 
+    /// The same, of a parameter that has to be given.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, ToolError> {
+        self.word(name).ok_or_else(|| ToolError::Failed(format!("{name} required")))
+    }
+
     /// A finite number; numeric strings count.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         let value = self.0.get(name)?;
@@ -88,6 +93,25 @@ mod tests {
             let read = Args(args).path().map_err(|error| error.to_string());
             assert_eq!(read.as_deref().map_err(String::as_str), path);
         }
+    }
+
+    /// Spec `tools.md` §1.
+    #[test]
+    fn words_are_trimmed_and_missing_ones_are_named() {
+        let args = Args(json!({"a": " x ", "b": " ", "c": 5, "d": null, "e": ["x"]}));
+        let read = ["a", "b", "c", "d", "e", "f"]
+            .map(|name| args.required(name).map_err(|error| error.to_string()).map(str::to_owned));
+        let missing = |name: &str| Err(format!("{name} required"));
+        let expect =
+            [Ok("x".to_owned()), missing("b"), missing("c"), missing("d"), missing("e"), missing("f")];
+        assert_eq!(read, expect);
+        assert_eq!(["a", "b", "c"].map(|name| args.word(name)), [Some("x"), None, None]);
+        assert_eq!(["a", "b", "c"].map(|name| args.text(name)), [Some(" x "), Some(" "), None]);
+        let numbers = Args(json!({"a": "1.5", "b": " 2 ", "c": "", "d": true, "e": -1, "f": "NaN"}));
+        let read = ["a", "b", "c", "d", "e", "f"].map(|name| numbers.number(name));
+        assert_eq!(read, [Some(1.5), Some(2.0), None, None, Some(-1.0), None]);
+        let flags = Args(json!({"a": true, "b": "true", "c": 1}));
+        assert_eq!(["a", "b", "c", "d"].map(|name| flags.flag(name)), [true, false, false, false]);
     }
 
     #[test]

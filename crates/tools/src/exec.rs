@@ -3,6 +3,7 @@
 //! `plan` decides from settings and arguments alone. `start` starts the command, with pipes or in a terminal; a `session` drives it to its
 //! end and holds what it prints; `sessions` knows all of them, for the `process` tool.
 
+mod alone;
 pub mod approvals;
 mod asking;
 pub mod by_person;
@@ -13,6 +14,7 @@ pub(crate) mod handler;
 mod leftovers;
 mod output;
 mod plan;
+pub(crate) mod promise;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod settings;
@@ -29,9 +31,11 @@ use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_config::settings::ExecHost;
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use alone::run_alone;
 
 use crate::approvals::{DEFAULT_WAIT, Question};
 use crate::args::Args;
@@ -44,7 +48,7 @@ use asking::Waiting;
 use gate::{Case, Judged};
 use plan::Plan;
 use session::{End, Ending, Order, Session};
-use sessions::{NotStarted, Owner};
+use sessions::{CommandSessions, NotStarted, Owner};
 use settings::ExecSettings;
 
 /// Updates come no faster than this.
@@ -129,11 +133,11 @@ impl Exec {
             match &judged.decision {
                 Decision::Run | Decision::RunAndRemember => {}
                 Decision::Deny(why) => return Err(ToolError::Failed(why.clone())),
-                Decision::Ask => return self.ask(case, &judged, order, &plan, &context.call_id),
+                Decision::Ask => return self.ask(case, &judged, order, &plan, &context.call_id).await,
             }
         }
         let session = self.start(&mut plan, order, login_path.as_deref(), &context.call_id)?;
-        match wait(&session, plan.background, &context).await {
+        match wait(&settings.sessions, &session, plan.background, &context).await {
             Waited::Ended(end) => conclude(&session, end, &plan),
             Waited::InBackground => Ok(still_running(&session, &plan)),
             Waited::Aborted => Err(ToolError::Aborted),
@@ -161,12 +165,12 @@ impl Exec {
         let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
         let owner = Owner { told, ..self.owner(plan) };
         let cwd = order.cwd.clone();
-        let started = match settings.sessions.start(call_id, owner.clone(), order) {
+        let started = match settings.sessions.start(call_id, &owner, order) {
             Err(NotStarted::Io(error)) if plan.in_terminal => {
                 plan.warnings
                     .push(format!("Warning: no terminal (pty) could be had ({error}); running without one."));
                 plan.in_terminal = false;
-                settings.sessions.start(call_id, owner, order_of(settings, plan, cwd, login_path))
+                settings.sessions.start(call_id, &owner, order_of(settings, plan, cwd, login_path))
             }
             started => started,
         };
@@ -181,7 +185,7 @@ impl Exec {
     }
 
     /// Asks people; the command runs, or does not, when the call is over.
-    fn ask(
+    async fn ask(
         &self,
         case: Arc<Case>,
         judged: &Judged,
@@ -203,7 +207,10 @@ impl Exec {
             notice: settings.running_notice,
             sessions: Arc::downgrade(&settings.sessions),
         };
-        settings.sessions.spawn(waiting.settle(deciding));
+        let (promised, is_promised) = oneshot::channel();
+        settings.sessions.spawn(waiting.settle(deciding, promised));
+        // Without an answer the gateway ends.
+        let _ = is_promised.await;
         Ok(pending)
     }
 
@@ -314,7 +321,12 @@ impl Drop for Foreground<'_> {
     }
 }
 
-async fn wait(session: &Session, window: Option<Duration>, context: &ToolContext) -> Waited {
+async fn wait(
+    sessions: &CommandSessions,
+    session: &Session,
+    window: Option<Duration>,
+    context: &ToolContext,
+) -> Waited {
     let _foreground = Foreground(session);
     let begun = Instant::now();
     let yields_at = window.map(|window| begun + window);
@@ -328,7 +340,7 @@ async fn wait(session: &Session, window: Option<Duration>, context: &ToolContext
             }
             () = session.ended() => {}
             () = sleep_until(yields_at.unwrap_or(begun)), if yields_at.is_some() => {
-                if session.put_in_background() {
+                if sessions.put_in_background(session).await {
                     return Waited::InBackground;
                 }
             }

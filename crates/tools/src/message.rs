@@ -75,7 +75,7 @@ impl Tool for Message {
         &FACTS
     }
 
-    fn description(&self) -> Cow<'_, str> {
+    fn description(&self) -> Cow<'static, str> {
         self.0.message.as_ref().map_or(Cow::Borrowed(DESCRIPTION), |setup| setup.description().into())
     }
 

@@ -84,10 +84,14 @@ async fn act(settings: &ExecSettings, args: &Args) -> ToolOutput {
         return failed("sessionId is required for this action.");
     };
     let Some(session) = settings.scopes().find_map(|scope| settings.sessions.find(scope, id)) else {
-        return failed(match action {
+        let missing = match action {
             "clear" => format!("No finished session found for {id}"),
             "poll" | "log" | "remove" => format!("No session found for {id}"),
             _ => format!("No active session found for {id}"),
+        };
+        return failed(match settings.sessions.is_lost(&settings.scope, id) {
+            true => format!("{missing}: it ended when the gateway restarted, and its output is gone."),
+            false => missing,
         });
     };
     if !session.is_in_background() {
@@ -230,7 +234,14 @@ fn log(session: &Session, args: &Args) -> ToolOutput {
     let printed = session.printed();
     let (slice, total) =
         lines(&printed, args.number("offset").is_some(), args.count("offset"), args.count("limit"));
-    let text = if slice.is_empty() { "(no output yet)".to_owned() } else { slice };
+    let offset = args.count("offset").unwrap_or(0);
+    let text = if total > 0 && offset >= total && args.number("offset").is_some() {
+        format!("(offset {offset} is past the end: the log has {total} lines, 0 to {})", total - 1)
+    } else if slice.is_empty() {
+        "(no output yet)".to_owned()
+    } else {
+        slice
+    };
     let (chars, truncated) = session.size();
     let mut details = json!({
         "status": status(session), "sessionId": session.id, "total": chars, "totalLines": total, "totalChars": chars,
@@ -269,7 +280,12 @@ async fn send_keys(session: &Session, args: &Args) -> ToolOutput {
         Some(Value::Array(many)) => many.iter().filter_map(|key| key.as_str().map(str::to_owned)).collect(),
         _ => Vec::new(),
     };
-    let keys = keys::encoded(&list("keys"), &list("hex"), args.text("literal").unwrap_or_default());
+    let named = list("keys");
+    let unknown: Vec<&str> = named.iter().map(String::as_str).filter(|key| !keys::is_known(key)).collect();
+    if !unknown.is_empty() {
+        return failed(format!("Unknown keys: {}. Nothing was sent. {}", unknown.join(", "), keys::KNOWN));
+    }
+    let keys = keys::encoded(&named, &list("hex"), args.text("literal").unwrap_or_default());
     let warnings = match keys.warnings.is_empty() {
         true => String::new(),
         false => format!("\nWarnings:\n- {}", keys.warnings.join("\n- ")),

@@ -1,6 +1,5 @@
 //! `read`: a window of a text file, or an image (spec `tools.md` §2).
 
-mod picture;
 mod window;
 
 use std::fs::File;
@@ -18,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, PATH};
 use crate::path::{Resolver, refused};
+use crate::picture;
 use crate::row::{Setup, ToolRow, blocking};
 use window::Ask;
 

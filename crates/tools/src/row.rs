@@ -9,6 +9,7 @@ use openclaw_agent::{Tool, ToolContext, ToolError, Toolbox};
 use crate::TOOLS;
 use crate::absence::{Absence, Conditions};
 use crate::exec::settings::ExecSettings;
+use crate::image::ImageSetup;
 use crate::message::MessageSetup;
 use crate::path::Resolver;
 use crate::web::WebSettings;
@@ -38,6 +39,10 @@ pub struct Setup {
     pub apply_patch: bool,
     /// How the web is used.
     pub web: WebSettings,
+    /// What the `image` tool is made from; `None` where no model can be asked about images.
+    pub image: Option<ImageSetup>,
+    /// Whether a gateway runs that can be controlled.
+    pub has_gateway: bool,
 }
 
 impl Setup {

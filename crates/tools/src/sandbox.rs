@@ -15,10 +15,12 @@ mod local;
 mod local;
 mod name;
 mod policy;
+mod pruning;
 mod registry;
 mod sandboxes;
 mod seed;
 mod settings;
+mod setup;
 
 pub use active::ActiveSandbox;
 pub(crate) use active::{Inside, Launch};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_agent::ToolContext;
-use openclaw_agent::host::{Host, SessionsHost};
+use openclaw_agent::host::Host;
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec as ExecConfig, WebTools};
 use tokio::sync::mpsc;
@@ -17,11 +17,7 @@ use crate::web::{WebSettings, WebShared};
 /// For tools that ask nothing of the gateway.
 struct NoHost;
 
-impl Host for NoHost {
-    fn sessions(&self) -> &dyn SessionsHost {
-        unreachable!()
-    }
-}
+impl Host for NoHost {}
 
 /// A call in this workspace that nobody listens to.
 pub(crate) fn context(workspace: PathBuf) -> ToolContext {
@@ -42,5 +38,13 @@ pub(crate) fn web(config: &WebTools) -> WebSettings {
 /// The tools of an unconfined run that uses the web so.
 pub(crate) fn setup(web: WebSettings) -> Setup {
     let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
-    Setup { confinement: Confinement::Host, exec, message: None, apply_patch: false, web }
+    Setup {
+        confinement: Confinement::Host,
+        exec,
+        message: None,
+        apply_patch: false,
+        web,
+        image: None,
+        has_gateway: false,
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_agent::host::{Host, SessionsHost};
+use openclaw_agent::host::Host;
 use openclaw_agent::{ToolContext, Toolbox};
 use openclaw_config::Environment;
 use openclaw_config::settings::{Config, Exec, WebTools};
@@ -25,11 +25,7 @@ pub(super) struct Bench {
 
 struct NoHost;
 
-impl Host for NoHost {
-    fn sessions(&self) -> &dyn SessionsHost {
-        unreachable!()
-    }
-}
+impl Host for NoHost {}
 
 /// What an attempt must be told.
 pub(super) struct Attempt<'a> {
@@ -44,8 +40,17 @@ pub(super) fn attempt<'a>(name: &'a str, command: impl Into<String>, reasons: &'
 }
 
 /// At most this level of the kernel; nothing, and a loud line, where it has not even that.
-#[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
 pub(super) async fn bench(level: Level, sandbox: Value) -> Option<Bench> {
+    bench_with(level, sandbox, |sandboxes| sandboxes).await
+}
+
+/// The same, with something set before.
+#[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
+pub(super) async fn bench_with(
+    level: Level,
+    sandbox: Value,
+    set: impl FnOnce(Sandboxes) -> Sandboxes,
+) -> Option<Bench> {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join(".openclaw");
     for file in [
@@ -72,7 +77,7 @@ pub(super) async fn bench(level: Level, sandbox: Value) -> Option<Bench> {
     let document = json!({"agents": {"defaults": {"sandbox": settings}}}).to_string();
     let config = Config::from_json5(&document, &environment).unwrap();
     let agent = AgentId::default();
-    let sandboxes = Sandboxes::new(crate::program(), &state).at_level(level).await;
+    let sandboxes = set(Sandboxes::new(crate::program(), &state).at_level(level).await);
     let wanted = Wanted {
         config: &config,
         agent: &agent,
@@ -94,7 +99,10 @@ pub(super) async fn bench(level: Level, sandbox: Value) -> Option<Bench> {
     let confinement = Confinement::Within(sandbox.workspace().to_owned());
     let names = ["exec", "process", "read", "write", "edit", "apply_patch"].map(str::to_owned);
     let web = WebSettings::new(&WebTools::default(), &Environment::default(), WebShared::default());
-    let tools = toolbox(Setup { confinement, exec, message: None, apply_patch: true, web }, &names);
+    let tools = toolbox(
+        Setup { confinement, exec, message: None, apply_patch: true, web, image: None, has_gateway: false },
+        &names,
+    );
     Some(Bench { home, sandbox, tools })
 }
 

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use openclaw_tools::sandbox::Level;
+use openclaw_config::Environment;
+use openclaw_config::settings::Config;
+use openclaw_protocol::AgentId;
+use openclaw_tools::sandbox::{Level, Sandboxes, Wanted};
 use serde_json::json;
 
 use super::bench::{attempt, bench};
@@ -129,4 +132,33 @@ async fn no_program_brings_rights_with_it() {
         attempt("a core dump", "ulimit -c; ulimit -Hc", &["0\n0"]),
     ];
     bench.refuses(&rows).await;
+}
+
+#[tokio::test]
+async fn a_kernel_that_gives_nothing_is_said_with_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = Environment::new([("HOME", home.path().to_str().unwrap()), ("PATH", "/nowhere")], "/");
+    let document = json!({"agents": {"defaults": {"sandbox": {"mode": "all"}}}}).to_string();
+    let config = Config::from_json5(&document, &environment).unwrap();
+    let agent = AgentId::default();
+    let wanted = Wanted {
+        config: &config,
+        agent: &agent,
+        agent_workspace: home.path(),
+        session_key: "agent:main:main",
+        skills: &[],
+    };
+    // A program that shuts nothing in stands for a kernel that lets it not.
+    for program in ["/no/program", "/bin/true", "/bin/echo"] {
+        let error = Sandboxes::new(program, home.path()).open(wanted).await.unwrap_err().to_string();
+        assert!(
+            error.starts_with("this system gives no sandbox without containers (namespaces: "),
+            "{error}"
+        );
+        for words in
+            ["; landlock: ", "kernel.unprivileged_userns_clone=1", "a kernel with Landlock", "install Docker"]
+        {
+            assert!(error.contains(words), "{program}: {error}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use openclaw_tools::sandbox::Level;
 use serde_json::json;
 
-use super::bench::{attempt, bench};
+use super::bench::{attempt, bench, bench_with};
 
 /// Host processes with this word among their arguments.
 fn with_argument(word: &str) -> usize {
@@ -155,4 +155,38 @@ async fn a_setup_command_runs_once() {
     let setup = json!({"docker": {"setupCommand": "echo ran >> setup.log"}});
     let Some(bench) = bench(Level::Namespaces, setup).await else { return };
     assert_eq!(bench.run("cat setup.log").await, "ran");
+}
+
+#[tokio::test]
+async fn commands_are_in_the_cgroup_that_has_the_limits() {
+    // Stands for a part of the tree: the kernel would do the rest.
+    let cgroup = tempfile::tempdir().unwrap();
+    std::fs::write(cgroup.path().join("cgroup.controllers"), "cpu memory pids\n").unwrap();
+    let docker = json!({"memory": "256m", "memorySwap": "300m", "cpus": 0.5, "pidsLimit": 77});
+    for level in [Level::Namespaces, Level::Landlock] {
+        let settings = json!({"docker": docker});
+        let Some(bench) = bench_with(level, settings.clone(), |all| all.within(cgroup.path())).await else {
+            continue;
+        };
+        let group =
+            std::fs::read_dir(cgroup.path()).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
+        let read = |file: &str| std::fs::read_to_string(group.path().join(file)).unwrap_or_default();
+        assert_eq!(read("cgroup.procs"), "");
+        assert_eq!(bench.run("ulimit -v").await.trim(), "unlimited");
+        assert_eq!(read("cgroup.procs"), "0");
+        std::fs::remove_file(group.path().join("cgroup.procs")).unwrap();
+        let limits = ["pids.max", "memory.max", "memory.swap.max", "cpu.max"].map(read);
+        assert_eq!(limits, ["77", "268435456", "46137344", "50000 100000"]);
+        let noted = std::fs::read_to_string(bench.state().join("sandbox/local.json")).unwrap();
+        assert!(noted.contains("\"limits\": \"cgroup: memory, pids and cpus"), "{noted}");
+        // Where it can't be joined nothing is run.
+        std::fs::create_dir(group.path().join("cgroup.procs")).unwrap();
+        let said = bench.run("echo ran").await;
+        assert!(said.contains("join the sandbox's cgroup") && !said.contains("\nran"), "{said}");
+        std::fs::remove_dir(group.path().join("cgroup.procs")).unwrap();
+        let Some(bench) = bench_with(level, settings, |all| all).await else { continue };
+        assert_eq!(bench.run("ulimit -v").await.trim(), "262144");
+        let noted = std::fs::read_to_string(bench.state().join("sandbox/local.json")).unwrap();
+        assert!(noted.contains("\"limits\": \"NOT by cgroups (this process has taken none)"), "{noted}");
+    }
 }

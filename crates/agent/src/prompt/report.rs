@@ -1,5 +1,7 @@
 //! What the prompt was made of, for `/context` and run metadata (spec `agent-runtime.md` §13).
 
+use std::borrow::Cow;
+
 use openclaw_models::ToolSpec;
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::text_length::utf16_len;
@@ -181,7 +183,7 @@ pub struct ToolsReport {
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolReport {
     /// The tool's name.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// Size of its description.
     pub summary_chars: usize,
     /// Size of its schema as compact JSON.

@@ -1,21 +1,24 @@
-//! The silent token: a whole message of `NO_REPLY` is no reply at all.
+//! The silent tokens: a whole message of `NO_REPLY` or `ANNOUNCE_SKIP` is no reply at all.
 
 /// The token.
 pub const SILENT_TOKEN: &str = "NO_REPLY";
 
+/// What an agent says where it is asked what to tell of finished work, and that is nothing.
+pub const SKIP_TOKEN: &str = "ANNOUNCE_SKIP";
+
 /// A heartbeat's acknowledgement; held back while streaming like the silent token.
 pub const HEARTBEAT_TOKEN: &str = "HEARTBEAT_OK";
 
-/// Whether the whole message is the silent token, white space, Markdown and punctuation around it aside. A text that
+/// Whether the whole message is a silent token, white space, Markdown and punctuation around it aside. A text that
 /// merely contains the token is a text.
 pub fn is_silent(text: &str) -> bool {
-    core(text) == SILENT_TOKEN
+    matches!(core(text), SILENT_TOKEN | SKIP_TOKEN)
 }
 
 /// Whether more text could still make this message exactly one of the tokens: then nothing of it is shown yet.
 pub fn may_become_token(text: &str) -> bool {
     let start = text.trim_start_matches(|c: char| is_frame(c) || c == '_');
-    [SILENT_TOKEN, HEARTBEAT_TOKEN].iter().any(|token| match start.strip_prefix(token) {
+    [SILENT_TOKEN, SKIP_TOKEN, HEARTBEAT_TOKEN].iter().any(|token| match start.strip_prefix(token) {
         Some(rest) => rest.chars().all(|c| is_frame(c) || c == '_'),
         None => token.starts_with(start),
     })
@@ -52,6 +55,7 @@ mod tests {
             "_NO_REPLY_",
             "\n(NO_REPLY)\n",
             "-- NO_REPLY!!",
+            " ANNOUNCE_SKIP\n",
         ];
         for text in silent {
             assert!(is_silent(text), "{text:?}");

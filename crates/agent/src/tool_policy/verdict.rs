@@ -6,9 +6,9 @@ use openclaw_config::settings::ToolProfile;
 
 /// What was decided of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Verdict<'a> {
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// The first rule that removed it; `None` where all of them kept it.
     pub removed: Option<Removal>,
 }

@@ -28,6 +28,9 @@ pub(crate) struct ToolsExplainArgs {
     /// With which model; what the session would use if absent
     #[arg(long, value_name = "provider/model")]
     pub(crate) model: Option<String>,
+    /// Who asks for it: `owner`, or `other` for anybody else who is heard
+    #[arg(long, value_name = "who", value_parser = ["owner", "other"], default_value = "owner")]
+    pub(crate) sender: String,
     /// Only this tool
     #[arg(long, value_name = "name")]
     pub(crate) tool: Option<String>,

@@ -1,13 +1,14 @@
 //! `openclaw approvals get|set|allowlist` (spec `cli.md` §10): the file that says which commands may run on a host without a
 //! person's word. The file of this host is changed directly, that of a running gateway by its methods.
 
+mod advice;
 mod input;
 mod place;
 mod report;
 
 use openclaw_config::clock::now_ms;
 use openclaw_protocol::AgentId;
-use openclaw_tools::exec_approvals::file::ApprovalsFile;
+use openclaw_tools::exec_approvals::file::{AllowlistEntry, ApprovalsFile};
 use openclaw_tools::exec_approvals::store::{Loaded, mint};
 
 use crate::args::{AllowlistArgs, AllowlistCommand, ApprovalsArgs, ApprovalsAtArgs, ApprovalsCommand};
@@ -31,38 +32,81 @@ pub(super) fn run(args: &ApprovalsArgs, context: &Context) -> Outcome {
         ApprovalsCommand::Set { file, stdin, at } => {
             let place = Place::of(context, at)?;
             let file = input::read(file.as_deref(), *stdin)?;
+            // The text ends with it.
+            if at.ask.json {
+                advice::of_unknown_fields(&file).iter().for_each(|warning| output::error_line(warning));
+            }
             print_written(&place, at, &place.replace(file)?);
         }
-        ApprovalsCommand::Allowlist { command: AllowlistCommand::Add(entry) } => {
-            change(context, entry, "Already allowlisted.", add)?;
-        }
+        ApprovalsCommand::Allowlist { command: AllowlistCommand::Add(entry) } => add_entry(context, entry)?,
         ApprovalsCommand::Allowlist { command: AllowlistCommand::Remove(entry) } => {
-            change(context, entry, "Pattern not found.", remove)?;
+            remove_entry(context, entry)?;
         }
     }
     Ok(0)
 }
 
-/// Changes one list. `unchanged` is said where there was nothing to do.
-fn change(
-    context: &Context,
-    entry: &AllowlistArgs,
-    unchanged: &str,
-    change: fn(&mut ApprovalsFile, agent: &str, pattern: &str) -> bool,
-) -> Result<(), Failure> {
+fn add_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure> {
     let place = Place::of(context, &entry.at)?;
-    let pattern = entry.pattern.trim();
-    if pattern.is_empty() {
-        return Err(Failure::usage("Pattern required."));
+    let (agent, pattern) = named(entry)?;
+    let changed = place.change(|file| file.allow(&agent, pattern, &mut mint))?;
+    if changed.is_some() {
+        advice::of_entry(context, &agent, pattern).iter().for_each(|warning| output::error_line(warning));
     }
-    let agent = agent_key(&entry.agent);
-    let changed = place.change(|file| change(file, &agent, pattern))?;
+    print_change(&place, entry, changed.as_ref(), "Already allowlisted.")
+}
+
+fn remove_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure> {
+    let place = Place::of(context, &entry.at)?;
+    let (agent, pattern) = named(entry)?;
+    let changed = place.change(|file| remove(file, &agent, pattern))?;
+    if changed.is_none() {
+        let elsewhere = holders(&place.load()?.file, pattern);
+        if let Some(first) = elsewhere.first() {
+            let message = format!(
+                "\"{pattern}\" is not on the list of {}. It stands under {}.",
+                whose(&agent),
+                elsewhere.join(", ")
+            );
+            return Err(Failure::new("other-agent", message)
+                .hint(format!("Nothing was changed. Name the list with --agent '{first}'.")));
+        }
+    }
+    print_change(&place, entry, changed.as_ref(), "Pattern not found.")
+}
+
+/// The agent and the pattern of an entry.
+fn named(entry: &AllowlistArgs) -> Result<(String, &str), Failure> {
+    match entry.pattern.trim() {
+        "" => Err(Failure::usage("Pattern required.")),
+        pattern => Ok((agent_key(&entry.agent), pattern)),
+    }
+}
+
+/// Prints what came of it. `unchanged` is said where there was nothing to do.
+fn print_change(
+    place: &Place<'_>,
+    entry: &AllowlistArgs,
+    changed: Option<&Loaded>,
+    unchanged: &str,
+) -> Result<(), Failure> {
     match changed {
-        Some(loaded) => print_written(&place, &entry.at, &loaded),
+        Some(loaded) => print_written(place, &entry.at, loaded),
         None if entry.at.ask.json => output::json(&report::document(&place.load()?)),
         None => output::line(unchanged),
     }
     Ok(())
+}
+
+/// The agents on whose list a pattern stands.
+fn holders(file: &ApprovalsFile, pattern: &str) -> Vec<String> {
+    let has = |entry: &AllowlistEntry| entry.pattern.trim() == pattern;
+    let holding = file.agents.iter().filter(|(_, rules)| rules.allowlist.iter().any(has));
+    holding.map(|(agent, _)| agent.clone()).collect()
+}
+
+fn whose(agent: &str) -> String {
+    if agent == EVERY_AGENT { "every agent (*)".to_owned() } else { format!("agent {agent}") }
 }
 
 /// The name that runs of an agent look its rules up by.
@@ -74,18 +118,6 @@ fn agent_key(named: &str) -> String {
         _ if named == legacy => main.to_owned(),
         _ => AgentId::normalize(named).to_string(),
     }
-}
-
-/// `false` where the pattern is there already. A new entry counts as just used, as in the reference.
-fn add(file: &mut ApprovalsFile, agent: &str, pattern: &str) -> bool {
-    if !file.allow(agent, pattern, &mut mint) {
-        return false;
-    }
-    let entries = file.agents.get_mut(agent).into_iter().flat_map(|agent| &mut agent.allowlist);
-    for entry in entries.filter(|entry| entry.pattern == pattern) {
-        entry.last_used_at = Some(now_ms().into());
-    }
-    true
 }
 
 /// `false` where the pattern is not there. An agent of whom nothing is left to say goes too.
@@ -113,6 +145,11 @@ fn print(place: &Place<'_>, at: &ApprovalsAtArgs, loaded: &Loaded, heading: &[St
     let style = place.context().style;
     heading.iter().for_each(|line| output::row(&style.muted(line)));
     report::lines(place.context(), place.label(), loaded, now_ms()).iter().for_each(|line| output::row(line));
+    let advice = [advice::of_unknown_fields(&loaded.file), advice::of_config(place.context())];
+    for line in advice.iter().flatten() {
+        output::row("");
+        output::row(line);
+    }
 }
 
 #[cfg(test)]

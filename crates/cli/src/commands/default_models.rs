@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use openclaw_config::{Config, Environment};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::{AuthStore, Connections};
-use openclaw_models::select::{Primary, context_window};
+use openclaw_models::select::{Primary, context_window, image_choice};
 use openclaw_models::{ModelRef, ModelSettings, Variables};
 use openclaw_protocol::AgentId;
 use openclaw_sessions::SessionEntry;
@@ -17,7 +17,14 @@ use crate::args::given;
 pub(super) struct DefaultModels {
     settings: ModelSettings,
     catalog: Catalog,
-    by_agent: BTreeMap<AgentId, ModelRef>,
+    by_agent: BTreeMap<AgentId, Own>,
+}
+
+/// What an agent has.
+struct Own {
+    model: ModelRef,
+    /// Whether a model can be asked about images.
+    has_eyes: bool,
 }
 
 impl DefaultModels {
@@ -30,7 +37,9 @@ impl DefaultModels {
             let store = AuthStore::load(&config.agent(id).agent_dir).unwrap_or_default();
             let connections =
                 Connections { store: &store, settings: &settings, catalog: &catalog, variables: &variables };
-            Primary::find(&connections, id).reference
+            let model = Primary::find(&connections, id).reference;
+            let has_eyes = image_choice(&connections, &model).is_some();
+            Own { model, has_eyes }
         };
         let by_agent = config.agent_ids().into_iter().map(|id| (id.clone(), primary(&id))).collect();
         Self { settings, catalog, by_agent }
@@ -38,7 +47,12 @@ impl DefaultModels {
 
     /// The model of an agent; that of one that is not configured is the product's default.
     pub(super) fn of(&self, agent: &AgentId) -> ModelRef {
-        self.by_agent.get(agent).cloned().unwrap_or_default()
+        self.by_agent.get(agent).map(|own| own.model.clone()).unwrap_or_default()
+    }
+
+    /// Whether a model can be asked about images for an agent.
+    pub(super) fn have_eyes(&self, agent: &AgentId) -> bool {
+        self.by_agent.get(agent).is_some_and(|own| own.has_eyes)
     }
 
     /// The window of a model, in tokens.

@@ -122,6 +122,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         extra_system_prompt: None,
         occasion: Occasion::Command,
         deliver_to: None,
+        may_administer: true,
         entry_patch: serde_json::Map::new(),
     };
     let receipt = state

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use openclaw_channels::Platforms;
 use openclaw_config::Config;
-use openclaw_dispatch::tool_access::{Access, Explanation, RunOf, ToolAccess, explain};
+use openclaw_dispatch::tool_access::{Access, Explanation, RunOf, Sender, ToolAccess, explain};
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::store::read_rows;
@@ -25,13 +25,23 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
     context.print_warnings();
     let (agent, session) = place(context, config, args)?;
     let entry = stored(&config.session_store(&agent), &session)?;
+    let models = DefaultModels::load(config, context.env());
     let model = match args.model.as_deref() {
         Some(text) => named_model(text)?,
-        None => DefaultModels::load(config, context.env()).next_of(&agent, &entry),
+        None => models.next_of(&agent, &entry),
     };
+    let sender = if args.sender == "other" { Sender::Other } else { Sender::Owner };
     let resolved = config.agent(&agent);
     let (provider, name) = (model.provider.as_str(), model.model.as_str());
-    let run = RunOf { config, agent: &resolved, provider, model: name, session: &session };
+    let run = RunOf {
+        config,
+        agent: &resolved,
+        provider,
+        model: name,
+        session: &session,
+        sender,
+        has_image_model: models.have_eyes(&agent),
+    };
     let mut explanation = explain(run, &entry, &Platforms::default());
     if let Some(tool) = &args.tool {
         keep_only(&mut explanation, tool)?;

@@ -3,6 +3,8 @@
 //! Each rule names the places it applies to; [`places`] finds them. A rule is skipped where the structure around it is
 //! already wrong.
 
+use std::num::NonZeroU32;
+
 use serde_json::Value;
 
 use super::executable::is_safe_executable;
@@ -11,6 +13,7 @@ use super::telegram;
 use crate::Issue;
 use crate::byte_size::parse_byte_size;
 use crate::duration::{DurationUnit, parse_duration};
+use crate::settings::LoopGuard;
 use crate::value_path::items;
 
 type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
@@ -33,6 +36,7 @@ const RULES: &[(&str, Rule)] = &[
     ("tools.media.video.models.*.command", executable),
     ("tools.links.models.*.command", executable),
     ("tools", |v, p, out| exclusive("tools", v, p, out)),
+    ("tools.loopGuard", loop_guard),
     ("broadcast", broadcast),
     ("audio.transcription.command.0", executable),
     ("channels.telegram.accounts.*", telegram::account),
@@ -120,6 +124,19 @@ fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>
                 "{label} cannot set both allow and alsoAllow in the same scope (merge alsoAllow into allow, or remove allow and use profile + alsoAllow)"
             ),
         ));
+    }
+}
+
+/// A warning that comes after the stop would never be told.
+fn loop_guard(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let defaults = LoopGuard::default();
+    let count = |key: &str, default: NonZeroU32| {
+        value.get(key).and_then(Value::as_u64).unwrap_or_else(|| default.get().into())
+    };
+    let (warn, stop) = (count("warnAfter", defaults.warn_after), count("stopAfter", defaults.stop_after));
+    if warn > stop {
+        let text = format!("warnAfter ({warn}) must not be above stopAfter ({stop})");
+        out.push(Issue::new(join(&place.path, "warnAfter"), text));
     }
 }
 
@@ -251,4 +268,33 @@ fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
 /// Whether a key holds non-blank text.
 pub(super) fn has_text(section: &Value, key: &str) -> bool {
     section.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_in_circles_is_warned_before_it_is_stopped() {
+        let rows = [
+            (json!({}), ""),
+            (json!({"warnAfter": 30}), ""),
+            (json!({"warnAfter": 5, "stopAfter": 5}), ""),
+            (
+                json!({"warnAfter": 31}),
+                "tools.loopGuard.warnAfter: warnAfter (31) must not be above stopAfter (30)",
+            ),
+            (
+                json!({"stopAfter": 9}),
+                "tools.loopGuard.warnAfter: warnAfter (10) must not be above stopAfter (9)",
+            ),
+        ];
+        for (guard, expect) in rows {
+            let found = check(&json!({"tools": {"loopGuard": guard}}), &[]);
+            let lines: Vec<String> = found.iter().map(Issue::line).collect();
+            assert_eq!(lines.join("; "), expect, "{guard}");
+        }
+    }
 }

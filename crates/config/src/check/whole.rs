@@ -198,6 +198,12 @@ fn plugin_config(id: &str, entry: &Value, findings: &mut Findings) {
     }
 }
 
+/// Whether a chat platform has this name.
+pub(super) fn is_channel(name: &str) -> bool {
+    let name = name.to_lowercase();
+    CHANNELS.contains(&name.as_str()) || CHANNEL_ALIASES.contains(&name.as_str())
+}
+
 fn channels(document: &Value, issues: &mut Vec<Issue>) {
     let unknown = |id: &&String| id.as_str() != "defaults" && !CHANNELS.contains(&id.as_str());
     let section = document.get("channels").and_then(Value::as_object);
@@ -216,9 +222,7 @@ fn heartbeat_targets(document: &Value, issues: &mut Vec<Issue>) {
         shared.map(|target| ("agents.defaults.heartbeat.target".to_owned(), target)).into_iter().chain(own);
     for (path, target) in all {
         let name = target.trim().to_lowercase();
-        let is_known = matches!(name.as_str(), "last" | "none")
-            || CHANNELS.contains(&name.as_str())
-            || CHANNEL_ALIASES.contains(&name.as_str());
+        let is_known = matches!(name.as_str(), "last" | "none") || is_channel(&name);
         if name.is_empty() {
             issues.push(Issue::new(path, "heartbeat target must not be empty"));
         } else if !is_known {

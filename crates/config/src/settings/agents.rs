@@ -210,10 +210,35 @@ pub struct SubagentDefaults {
     pub model: Option<ModelChoice>,
     /// Thinking level of children.
     pub thinking: Option<String>,
+    /// Children of one agent that may be at work or wait at the same time; unlimited unless set. Ours.
+    pub max_children_per_agent: Option<u64>,
+    /// How the end of a child is told. Ours.
+    pub announce_mode: Option<AnnounceMode>,
+}
+
+/// `agents.defaults.subagents.announceMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnnounceMode {
+    /// The child words it in a turn of its own, and that is posted to the requester's chat.
+    #[default]
+    Step,
+    /// The requester's agent is told, and tells it in its own words.
+    Summary,
+    /// The child's result is posted as it is.
+    Raw,
 }
 
 impl SubagentDefaults {
     pub(crate) const MAX_CONCURRENT: u64 = 8;
+    /// Age at which a child is archived unless configured, in minutes.
+    const ARCHIVE_AFTER_MINUTES: u64 = 60;
+
+    /// Age at which a child that has ended is archived; `None` never.
+    pub fn archive_after(&self) -> Option<Duration> {
+        let minutes = self.archive_after_minutes.unwrap_or(Self::ARCHIVE_AFTER_MINUTES);
+        (minutes > 0).then(|| Duration::from_secs(minutes.saturating_mul(60)))
+    }
 
     /// Runs at the same time on lane `subagent`, one at least.
     pub fn max_concurrent(&self) -> usize {

@@ -25,6 +25,8 @@ pub struct Sandbox {
     pub workspace_access: Option<WorkspaceAccess>,
     /// Where the workspaces of sandboxes lie; default `sandboxes` in the state directory.
     pub workspace_root: Option<String>,
+    /// Which sessions the session tools see from inside; default `spawned`.
+    pub session_tools_visibility: Option<SessionToolsVisibility>,
     /// Limits and mounts, in the words of Docker.
     pub docker: SandboxDocker,
     /// When containers are removed.
@@ -182,6 +184,16 @@ words! {
         ReadOnly = "ro",
         /// The workspace itself.
         ReadWrite = "rw",
+    }
+}
+
+words! {
+    /// `sandbox.sessionToolsVisibility`.
+    SessionToolsVisibility {
+        /// Those that the session has spawned.
+        #[default] Spawned = "spawned",
+        /// All that the agent may see.
+        All = "all",
     }
 }
 

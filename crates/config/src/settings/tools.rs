@@ -1,6 +1,7 @@
 //! `tools.*`.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 
@@ -29,6 +30,26 @@ pub struct Tools {
     pub message: ToolsMessage,
     /// Searching the web and fetching pages.
     pub web: WebTools,
+    /// Runs that go in circles.
+    pub loop_guard: LoopGuard,
+}
+
+/// `tools.loopGuard` (ours): what is done about a run that makes the same call over and over. Counts are of identical calls in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LoopGuard {
+    /// From this many on, each result tells the model that it repeats itself.
+    pub warn_after: NonZeroU32,
+    /// After this many the run is stopped.
+    pub stop_after: NonZeroU32,
+}
+
+impl Default for LoopGuard {
+    fn default() -> Self {
+        let warn_after = NonZeroU32::MIN.saturating_add(9);
+        let stop_after = NonZeroU32::MIN.saturating_add(29);
+        Self { warn_after, stop_after }
+    }
 }
 
 /// `tools.message`.
@@ -239,16 +260,16 @@ pub enum ExecGate {
 }
 
 impl ExecGate {
-    /// Without a host, commands run here, as in OpenClaw without an active sandbox; rules that are set hold there as well.
+    /// Without a host, commands run here, as in OpenClaw without an active sandbox; rules that are set hold there as with
+    /// the host `gateway`.
     pub fn of(host: Option<ExecHost>, security: Option<ExecSecurity>, ask: Option<ExecAsk>) -> Self {
-        let ask = match (host, security, ask) {
+        match (host, security, ask) {
             (Some(ExecHost::Sandbox), _, _) => return Self::NeedsSandbox,
             (Some(ExecHost::Node), _, _) => return Self::NeedsNode,
-            (None, None, None | Some(ExecAsk::Off)) => return Self::Open,
-            (Some(ExecHost::Gateway), _, ask) => ask.unwrap_or(ExecAsk::OnMiss),
-            (None, _, ask) => ask.unwrap_or(ExecAsk::Off),
-        };
-        match (security.unwrap_or(ExecSecurity::Allowlist), ask) {
+            (None, None, None) => return Self::Open,
+            (Some(ExecHost::Gateway), _, _) | (None, _, _) => {}
+        }
+        match (security.unwrap_or(ExecSecurity::Allowlist), ask.unwrap_or(ExecAsk::OnMiss)) {
             (ExecSecurity::Deny, _) => Self::Denied,
             (ExecSecurity::Full, ExecAsk::Off | ExecAsk::OnMiss) => Self::Open,
             (ExecSecurity::Full, ExecAsk::Always) | (ExecSecurity::Allowlist, _) => Self::NeedsApproval,
@@ -260,6 +281,16 @@ impl Exec {
     /// Whether a command may run.
     pub fn gate(&self) -> ExecGate {
         ExecGate::of(self.host, self.security, self.ask)
+    }
+
+    /// Whether commands that are not elevated are held to `exec-approvals.json`: on the host `gateway`, and without a host
+    /// where a rule is set.
+    pub fn heeds_approvals_file(&self) -> bool {
+        match self.host {
+            Some(ExecHost::Gateway) => true,
+            Some(ExecHost::Sandbox | ExecHost::Node) => false,
+            None => self.security.is_some() || self.ask.is_some(),
+        }
     }
 
     /// The rules that are set, for people: `host=gateway ask=always`.
@@ -386,6 +417,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn rules_without_a_host_hold_as_on_the_gateway() {
+        for (rules, gate) in [
+            (json!({}), ExecGate::Open),
+            (json!({"ask": "off"}), ExecGate::NeedsApproval),
+            (json!({"ask": "on-miss"}), ExecGate::NeedsApproval),
+            (json!({"security": "allowlist"}), ExecGate::NeedsApproval),
+            (json!({"security": "deny", "ask": "off"}), ExecGate::Denied),
+            (json!({"security": "full"}), ExecGate::Open),
+            (json!({"security": "full", "ask": "always"}), ExecGate::NeedsApproval),
+        ] {
+            let exec = |rules| serde_json::from_value::<Exec>(rules).unwrap();
+            let mut on_gateway = rules.clone();
+            on_gateway["host"] = json!("gateway");
+            let bare = exec(rules.clone());
+            assert_eq!(bare.gate(), gate, "{rules}");
+            assert_eq!(bare.heeds_approvals_file(), rules != json!({}), "{rules}");
+            if rules != json!({}) {
+                assert_eq!(exec(on_gateway).gate(), gate, "{rules}");
+            }
+        }
+    }
 
     #[test]
     fn an_agent_changes_single_settings_of_apply_patch() {

@@ -25,6 +25,7 @@ use crate::journal::JournalError;
 use crate::origin::Origin;
 use crate::outbox::Delivery;
 use crate::request::Request;
+use crate::subagents::told_of_stop;
 
 /// Where files that came are kept, below the state directory.
 const FOLDER: &str = "media/inbound";
@@ -39,8 +40,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Largest image that the model is shown, in bytes; larger ones are named by their path alone.
 const LARGEST_IMAGE: u64 = 20 * 1_000_000;
-/// What is told to somebody who has stopped the agent. Clients know these words.
-const STOPPED: &str = "⚙️ Agent was aborted.";
 /// What is told to somebody who has said nothing.
 const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
 
@@ -66,10 +65,12 @@ pub(super) fn own_ids(number: i64, received_at: i64, account: &str, native_id: &
 /// Stops what runs and waits in the session of a message, and says so.
 pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
     let key = &admitted.route.session_key;
-    let fate = match dispatch.abort(key, AbortTarget::All, AbortReason::Stop).await.outcome().await {
+    let stopped = dispatch.abort(key, AbortTarget::All, AbortReason::Stop).await.outcome().await;
+    let children = dispatch.stop_subagents(key).await;
+    let fate = match stopped {
         Ok(_) => {
             dispatch.runner().stopped(key, admitted.event.sender.name.clone());
-            STOPPED.to_owned()
+            told_of_stop(children)
         }
         Err(error @ (AbortError::NotStored(_) | AbortError::OtherSession)) => format!("⚙️ {error}"),
     };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::allowlist_words::{Action, Asked, Scope, Where, read};
 use super::config::{NO_GATEWAY, on_disk, refused};
-use super::table::{Category, Command, Does, Offered, Takes};
+use super::table::{Category, Command, Does, Needs, Offered, Takes};
 use super::{Answering, Context};
 
 pub(super) const COMMAND: Command = Command {
@@ -20,6 +20,7 @@ pub(super) const COMMAND: Command = Command {
             Takes::Words,
             "[list|add|remove] [dm|group|all] [--config|--store] [channel=x] [account=y] <entry>",
         )
+        .needing(Needs::Admin)
 };
 
 const DISABLED: &str = "⚠️ /allowlist edits are disabled. Set commands.config=true to enable.";

@@ -1,6 +1,6 @@
 //! `/approve ⟨id⟩ allow-once|allow-always|deny`: decides on a command that waits for a person's word.
 
-use openclaw_tools::approvals::Decision;
+use openclaw_tools::approvals::{Decision, NotResolved};
 
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, Context};
@@ -14,6 +14,8 @@ pub(super) const COMMAND: Command = Command::new(
 .taking(Takes::Words, "<id> allow-once|allow-always|deny");
 
 const USAGE: &str = "Usage: /approve <id> allow-once|allow-always|deny";
+const GONE: &str =
+    "It was decided, its time is up, or the gateway was started anew since: it forgets what waits then.";
 const MAY_NOT: &str = "❌ /approve requires operator.approvals for gateway clients.";
 
 fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
@@ -33,7 +35,10 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
         };
         Ok(match context.runner.deps.approvals.resolve(id, decision, Some(&by)) {
             Ok(_) => format!("✅ Exec approval {} submitted for {id}.", decision.as_str()),
-            Err(error) => format!("❌ Failed to submit approval: {error}"),
+            Err(error @ NotResolved::Unknown) => format!("❌ Failed to submit approval: {error}. {GONE}"),
+            Err(error @ (NotResolved::Ambiguous | NotResolved::Forgotten)) => {
+                format!("❌ Failed to submit approval: {error}")
+            }
         })
     })
 }

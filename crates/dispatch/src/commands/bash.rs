@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_tools::Elevated;
 use openclaw_tools::by_person::{self, NotRun, PersonsCommand, PersonsEnd};
 
-use super::table::{BASH, Category, Command, Does, Offered, Takes};
+use super::table::{BASH, Category, Command, Does, Needs, Offered, Takes};
 use super::{Answering, CommandError, Context};
 use crate::runner::NotBegun;
 use crate::runner::elevated::{Asker, refusal};
@@ -15,6 +15,7 @@ pub(super) const COMMAND: Command = Command {
     is_on: |commands| commands.bash,
     ..Command::new(BASH, Category::Tools, Does::Answers(run), "Run a shell command here.")
         .taking(Takes::Words, "<command>|poll [id]|stop [id]|help")
+        .needing(Needs::Admin)
 };
 
 /// How long a command is waited for, in milliseconds (spec `messages.md` §5).

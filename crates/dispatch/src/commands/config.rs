@@ -5,13 +5,14 @@ use openclaw_config::{Environment, Loaded, load, redact, value_path};
 use serde_json::Value;
 
 use super::config_words::{Place, Wish, block, read};
-use super::table::{Category, Command, Does, Takes};
+use super::table::{Category, Command, Does, Needs, Takes};
 use super::{Answering, Context};
 
 pub(super) const COMMAND: Command = Command {
     is_on: |commands| commands.config,
     ..Command::new("config", Category::Management, Does::Answers(run), "Show or change the configuration.")
         .taking(Takes::Words, "show|get|set|unset")
+        .needing(Needs::Admin)
 };
 
 const DISABLED: &str = "⚠️ /config is disabled. Set commands.config=true to enable.";

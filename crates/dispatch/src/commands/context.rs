@@ -162,7 +162,7 @@ fn skill_lines(report: &SystemPromptReport) -> [String; 2] {
 
 fn tool_lines(report: &SystemPromptReport) -> [String; 3] {
     let tools = &report.tools;
-    let names = tools.entries.iter().map(|tool| tool.name.as_str());
+    let names = tools.entries.iter().map(|tool| &*tool.name);
     [
         format!("Tool list (system prompt text): {}", chars(tools.list_chars)),
         format!(
@@ -180,9 +180,9 @@ fn largest_skills(report: &SystemPromptReport) -> Vec<String> {
 
 fn largest_tools(report: &SystemPromptReport) -> Vec<String> {
     let tools = &report.tools.entries;
-    let schemas = tools.iter().map(|tool| (tool.name.as_str(), tool.schema_chars));
-    let summaries = tools.iter().map(|tool| (tool.name.as_str(), tool.summary_chars));
-    let params = tools.iter().filter_map(|tool| Some((tool.name.as_str(), tool.properties_count?)));
+    let schemas = tools.iter().map(|tool| (&*tool.name, tool.schema_chars));
+    let summaries = tools.iter().map(|tool| (&*tool.name, tool.summary_chars));
+    let params = tools.iter().filter_map(|tool| Some((&*tool.name, tool.properties_count?)));
     [
         largest("Top tools (schema size):", schemas, "tools", chars),
         largest("Top tools (summary text size):", summaries, "tools", chars),

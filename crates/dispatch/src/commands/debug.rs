@@ -4,13 +4,14 @@ use openclaw_config::{InvalidConfig, Loaded, Overrides, load};
 
 use super::config::{NO_GATEWAY, redacted};
 use super::config_words::{Wish, block, read};
-use super::table::{Category, Command, Does, Takes};
+use super::table::{Category, Command, Does, Needs, Takes};
 use super::{Answering, Context};
 
 pub(super) const COMMAND: Command = Command {
     is_on: |commands| commands.debug,
     ..Command::new("debug", Category::Management, Does::Answers(run), "Try settings until the next start.")
         .taking(Takes::Words, "show|set|unset|reset")
+        .needing(Needs::Admin)
 };
 
 const DISABLED: &str = "⚠️ /debug is disabled. Set commands.debug=true to enable.";

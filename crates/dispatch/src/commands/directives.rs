@@ -152,7 +152,12 @@ pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<Str
     let chosen = chosen_model(context, wishes).await;
     let mut all = Vec::new();
     for Wish { name, arguments } in wishes {
-        let settled = match table::does(name) {
+        let command = table::named(name);
+        if let Some(refusal) = command.and_then(|command| table::refusal(context, command, arguments)) {
+            all.push(Settled::refused(refusal));
+            continue;
+        }
+        let settled = match command.map(|command| command.does) {
             Some(Does::Directive(directive)) => {
                 let wished = Wished { context, argument: arguments, chosen: chosen.as_ref() };
                 (directive.settle)(wished).await?

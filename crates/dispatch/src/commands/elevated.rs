@@ -6,7 +6,7 @@ use openclaw_tools::Elevated;
 use super::Hints;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels;
-use super::table::{Category, Command, Does, Takes};
+use super::table::{Category, Command, Does, Needs, Takes};
 use crate::runner::elevated::{Asker, level, refusal};
 
 pub(super) const NAME: &str = "elevated";
@@ -18,7 +18,8 @@ pub(super) const COMMAND: Command = Command::new(
     "Set what commands may do on this machine.",
 )
 .called(&["elev"])
-.taking(Takes::Level, "[on|off|ask|full]");
+.taking(Takes::Level, "[on|off|ask|full]")
+.needing(Needs::Approvals);
 
 /// Said where nothing runs in a sandbox.
 const DIRECT: &str = "\n⚙️ Runtime is direct; sandboxing does not apply.";

@@ -1,6 +1,5 @@
 //! `/exec`: where commands of tools run, and when a person is asked.
 
-use openclaw_config::settings::{Exec, ExecAsk, ExecSecurity};
 use openclaw_sessions::SessionEntry;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,9 @@ use super::Hints;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
-use super::table::{Category, Command, Does, Takes};
+use super::table::{Category, Command, Does, Needs, Takes};
+
+mod current;
 
 pub(super) const NAME: &str = "exec";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
@@ -18,14 +19,18 @@ pub(super) const COMMAND: Command = Command::new(
     Does::Directive(DIRECTIVE),
     "Set where commands run, and what they ask.",
 )
-.taking(Takes::Options, "[host=…] [security=…] [ask=…] [node=…]");
+.taking(Takes::Options, "[host=…] [security=…] [ask=…] [node=…]|reset")
+.needing(Needs::Approvals);
 
 const HOSTS: &[&str] = &["sandbox", "gateway", "node"];
 const SECURITY: &[&str] = &["deny", "allowlist", "full"];
 const ASK: &[&str] = &["off", "on-miss", "always"];
 /// What may be said.
-const OPTIONS: &str =
-    "Options: host=sandbox|gateway|node, security=deny|allowlist|full, ask=off|on-miss|always, node=<id>.";
+const OPTIONS: &str = "Options: host=sandbox|gateway|node, security=deny|allowlist|full, ask=off|on-miss|always, node=<id>, or reset.";
+/// Words that take everything back that the session was told.
+const RESET: &[&str] = &["reset", "off", "default"];
+const NO_NODES: &str =
+    "⚠️ host=node needs a paired node, and this version has no nodes yet. Nothing was changed.";
 
 /// What is asked for; each part may be left out, or be wrong. Stored with a message as JSON: fields may be added, none changes its
 /// meaning.
@@ -47,12 +52,15 @@ pub(crate) struct ExecWish {
     /// Options with values they don't have: `host "bogus"`.
     #[serde(skip)]
     wrong: Vec<String>,
+    /// Everything goes back to the configuration.
+    #[serde(skip)]
+    reset: bool,
 }
 
 impl ExecWish {
     /// As the row of a session has it.
     fn put_into(self, entry: &mut SessionEntry) {
-        let Self { host, security, ask, node, wrong: _ } = self;
+        let Self { host, security, ask, node, .. } = self;
         let put = |into: &mut Option<Box<str>>, value: Option<String>| {
             if let Some(value) = value {
                 *into = Some(value.into());
@@ -66,7 +74,7 @@ impl ExecWish {
 
     /// `host=gateway, ask=off`
     fn text(&self) -> String {
-        let Self { host, security, ask, node, wrong: _ } = self;
+        let Self { host, security, ask, node, .. } = self;
         let parts = [("host", host), ("security", security), ("ask", ask), ("node", node)];
         let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
         parts.collect::<Vec<_>>().join(", ")
@@ -75,6 +83,10 @@ impl ExecWish {
     /// Reads options up to the first word that is none, and how many bytes they take.
     fn read(text: &str) -> (Self, usize) {
         let (mut wish, mut end) = (Self::default(), 0);
+        if let Some(word) = text.split_whitespace().next().filter(|word| is_reset(word)) {
+            wish.reset = true;
+            return (wish, text.find(word).unwrap_or_default() + word.len());
+        }
         for word in text.split_whitespace() {
             let Some((name, value)) = word.split_once(['=', ':']) else { break };
             let value = value.to_lowercase();
@@ -98,6 +110,10 @@ impl ExecWish {
     }
 }
 
+fn is_reset(word: &str) -> bool {
+    RESET.iter().any(|reset| word.eq_ignore_ascii_case(reset))
+}
+
 fn hint(options: &str, hints: &mut Hints) {
     let wish = ExecWish::read(options).0;
     hints.exec = (wish != ExecWish::default() && wish.wrong.is_empty()).then_some(wish);
@@ -112,43 +128,59 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             return Ok(Settled::refused(format!("Unrecognized exec option: {wrong}. {OPTIONS}")));
         }
         if wish == ExecWish::default() {
-            let entry = wished.context.entry;
-            return Ok(Settled::told(current(entry, &wished.context.agent.exec)));
+            return Ok(Settled::told(current::card(wished.context, OPTIONS)));
+        }
+        if wish.reset {
+            let says = "⚙️ Exec defaults are those of the configuration again.".to_owned();
+            return Ok(Settled::changed(says, reset));
+        }
+        if wish.host.as_deref() == Some("node") {
+            return Ok(Settled::refused(NO_NODES.to_owned()));
         }
         let says = format!("⚙️ Exec defaults set ({}).", wish.text());
         Ok(Settled::changed(says, move |entry| wish.put_into(entry)))
     })
 }
 
-/// What holds in a session.
-fn current(entry: &SessionEntry, agent: &Exec) -> String {
-    let own = |stored: &Option<Box<str>>| stored.as_deref().map(str::to_owned);
-    let host = own(&entry.exec_host).or(agent.host.map(|host| host.as_str().to_owned()));
-    let host = host.unwrap_or_else(|| "sandbox".to_owned());
-    let is_sandbox = host == "sandbox";
-    let unset = if is_sandbox { ExecSecurity::Deny } else { ExecSecurity::Allowlist };
-    let security =
-        own(&entry.exec_security).unwrap_or_else(|| agent.security.unwrap_or(unset).as_str().to_owned());
-    let ask =
-        own(&entry.exec_ask).unwrap_or_else(|| agent.ask.unwrap_or(ExecAsk::OnMiss).as_str().to_owned());
-    let node = own(&entry.exec_node).unwrap_or_else(|| "(unset)".to_owned());
-    format!("Current exec defaults: host={host}, security={security}, ask={ask}, node={node}.\n{OPTIONS}")
+fn reset(entry: &mut SessionEntry) {
+    entry.exec_host = None;
+    entry.exec_security = None;
+    entry.exec_ask = None;
+    entry.exec_node = None;
 }
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
-    cut(text, |line| find(line, reading))
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    cut(text, |line| find(line, reading, line.trim_start() == first))
 }
 
-fn find(line: &str, reading: Reading) -> Option<Hit<String>> {
+fn find(line: &str, reading: Reading, is_first: bool) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = skip_colon(behind_name(behind, &[NAME])?);
-        let (_, end) = ExecWish::read(behind);
-        if reading == Reading::Among && end == 0 {
+        let (wish, end) = ExecWish::read(behind);
+        if reading == Reading::Among && (end == 0 || wish.reset) {
             return None;
         }
+        let begins = is_first && line.get(..from).is_some_and(|before| before.trim().is_empty());
+        let end = if reading == Reading::Alone && begins && is_attempt(&wish, behind, end) {
+            behind.trim_end().len()
+        } else {
+            end
+        };
         let value = behind.get(..end).unwrap_or_default().to_owned();
         Some(Hit { from, to: line.len() - behind.len() + end, value })
     })
+}
+
+/// Whether what is left of a message that begins with the command was meant for it, and is wrong. It is answered: the agent could
+/// only guess.
+fn is_attempt(wish: &ExecWish, behind: &str, end: usize) -> bool {
+    let rest = behind.get(end..).unwrap_or_default().trim_start();
+    let is_command = rest.strip_prefix('/').is_some_and(|name| !name.contains('/'));
+    if is_command {
+        return false;
+    }
+    end == 0 || wish.reset || rest.split_whitespace().all(|word| word.contains(['=', ':']))
 }
 
 /// In a group it counts only where the agent is spoken to, unless it forbids everything.
@@ -169,7 +201,7 @@ mod tests {
             security: some("allowlist"),
             ask: some("always"),
             node: some("mac-mini"),
-            wrong: Vec::new(),
+            ..ExecWish::default()
         };
         let wrong = |what: &str| ExecWish { wrong: vec![what.to_owned()], ..ExecWish::default() };
         let rows = [
@@ -183,8 +215,30 @@ mod tests {
             let (options, left) = take(text, Reading::Alone, &[]).unwrap();
             assert_eq!((ExecWish::read(&options).0, left.as_str()), (wish, rest), "{text}");
         }
-        assert_eq!(take("please /exec now", Reading::Among, &[]), None);
+        for text in ["please /exec now", "/exec run ls", "/exec reset", "/exec off the record"] {
+            assert_eq!(take(text, Reading::Among, &[]), None, "{text}");
+        }
         assert_eq!(take("/executive host=node", Reading::Alone, &[]), None);
+        let both = take("/exec host=gateway run it", Reading::Among, &[]);
+        assert_eq!(both, Some(("host=gateway".to_owned(), "run it".to_owned())));
         assert!(needs_mention("host=node") && needs_mention("") && !needs_mention("security=deny"));
+    }
+    /// What begins with the command and can't be one is answered, not sent to the agent.
+    #[test]
+    fn a_message_that_begins_with_the_command_is_taken_as_a_whole_where_it_is_wrong() {
+        for (text, argument) in [
+            ("/exec hots=gateway", "hots=gateway"),
+            ("/exec host=gateway hots=x", "host=gateway hots=x"),
+            ("/exec foo", "foo"),
+            ("/exec ls -la", "ls -la"),
+            (" /exec: reset", "reset"),
+            ("/exec OFF", "OFF"),
+            ("/exec reset host=gateway", "reset host=gateway"),
+        ] {
+            let taken = take(text, Reading::Alone, &[]);
+            assert_eq!(taken, Some((argument.to_owned(), String::new())), "{text}");
+        }
+        let reset = |text| ExecWish::read(text).0.reset;
+        assert!(reset("reset") && reset("Off") && reset("default") && !reset("") && !reset("host=gateway"));
     }
 }

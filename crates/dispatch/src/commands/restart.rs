@@ -2,10 +2,15 @@
 
 use super::Context;
 use super::response::{Response, Showing, Then};
-use super::table::{Category, Command, Does};
+use super::table::{Category, Command, Does, Needs};
 
-pub(super) const COMMAND: Command =
-    Command::new("restart", Category::Management, Does::Shows(run), "Start the gateway again.");
+pub(super) const COMMAND: Command = Command::new(
+    "restart",
+    Category::Management,
+    Does::Shows(run),
+    "Start the gateway again; needs commands.restart=true.",
+)
+.needing(Needs::Admin);
 
 const DISABLED: &str = "⚠️ /restart is disabled. Set commands.restart=true to enable.";
 const RESTARTS: &str = "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.";

@@ -34,7 +34,7 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
 }
 
 /// Everything that is known.
-async fn card(context: &Context<'_>) -> StatusCard {
+pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
     let Context { settings, key, entry, runner, .. } = context;
     let Chosen { model, auth, thinking } = chosen(context).await;
     let cost = auth.as_ref().filter(|auth| is_paid(auth)).and_then(|_| cost(context, &model));
@@ -52,6 +52,7 @@ async fn card(context: &Context<'_>) -> StatusCard {
         elevated: entry.elevated_level.map(|level| level.as_str().to_owned()),
         activation: activation::effective(context).map(str::to_owned),
         queue: queue(context),
+        sub_agents: sub_agents(context),
         ..StatusCard::default()
     };
     card.with_row(key, Some(entry), runner.shared.clock.now_ms())
@@ -100,6 +101,23 @@ fn cost(context: &Context<'_>, model: &ModelRef) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
     let of = |tokens: Option<u64>, price: f64| tokens.unwrap_or(0) as f64 * price / PER;
     Some(of(*input_tokens, price.input) + of(*output_tokens, price.output))
+}
+
+/// `1 active`, with the labels and how many have ended where everything is shown. Nothing without any.
+fn sub_agents(context: &Context<'_>) -> Option<String> {
+    const LABELS: usize = 3;
+    let runs = context.runner.subagents.runs.of_requester(context.key);
+    let (active, done): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.has_ended());
+    let is_verbose = verbose(None, context.entry, context.settings) != Verbose::Off;
+    if active.is_empty() && (!is_verbose || done.is_empty()) {
+        return None;
+    }
+    let labels: Vec<&str> = active.iter().take(LABELS).map(|run| run.name()).collect();
+    Some(match is_verbose {
+        true if labels.is_empty() => format!("0 active · {} done", done.len()),
+        true => format!("{} active ({}) · {} done", active.len(), labels.join(", "), done.len()),
+        false => format!("{} active", active.len()),
+    })
 }
 
 async fn quota(context: &Context<'_>, model: &ModelRef) -> Option<String> {

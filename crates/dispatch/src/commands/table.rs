@@ -26,6 +26,8 @@ pub(super) struct Command {
     pub(super) inline: bool,
     /// Who may give it.
     pub(super) by: By,
+    /// What a client of the gateway must be allowed for it, as for the method that does the same.
+    pub(super) needs: Needs,
     /// Whether the configuration has it.
     pub(super) is_on: fn(&Commands) -> bool,
 }
@@ -49,6 +51,17 @@ pub(super) enum Offered {
     Native,
     /// As text alone.
     Text,
+}
+
+/// What a client of the gateway must be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// To write.
+    Writing,
+    /// To decide on commands, where the command changes something.
+    Approvals,
+    /// To change the gateway.
+    Admin,
 }
 
 /// Who may give a command.
@@ -125,11 +138,17 @@ impl Command {
             offered: Offered::Native,
             inline: false,
             by: By::Authorised,
+            needs: Needs::Writing,
             is_on: |_| true,
         }
     }
 
     /// The same, with something that may follow it.
+    pub(super) const fn needing(mut self, needs: Needs) -> Self {
+        self.needs = needs;
+        self
+    }
+
     pub(super) const fn taking(self, takes: Takes, arguments: &'static str) -> Self {
         Self { takes, arguments, ..self }
     }
@@ -209,10 +228,11 @@ pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
     (name == BASH).then(|| (name, arguments.to_owned()))
 }
 
-/// `! ls`, `!poll` and `!stop` are other ways to write `/bash`.
+/// `! ls`, `!ls` and `!poll` are other ways to write `/bash`. A second `!` is none: who writes `!!!` gives no command.
 fn bang(behind: &str) -> Option<(&'static str, &str)> {
     let word = behind.split_whitespace().next()?;
-    let is_one = behind.starts_with(' ') || matches!(word, "poll" | "stop");
+    let begins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '~' | '_' | '$');
+    let is_one = behind.starts_with(' ') || word.starts_with(begins);
     is_one.then(|| (BASH, behind.trim()))
 }
 
@@ -228,6 +248,9 @@ pub(super) async fn run(
     if command.by == By::Owner && !context.is_owner() {
         return Ok(for_owners(name).into());
     }
+    if let Some(refusal) = refusal(context, command, arguments) {
+        return Ok(refusal.into());
+    }
     match command.does {
         Does::Answers(run) => run(context, arguments).await.map(Response::from),
         Does::Shows(run) => run(context, arguments).await,
@@ -239,9 +262,9 @@ pub(super) async fn run(
     }
 }
 
-/// What the command of a row's name does.
-pub(super) fn does(name: &str) -> Option<Does> {
-    COMMANDS.iter().find(|command| command.name == name).map(|command| command.does)
+/// The command of a row's name.
+pub(super) fn named(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name == name)
 }
 
 /// The row that a name calls, where it is there and is answered among words too.
@@ -253,6 +276,18 @@ pub(super) fn shortcut(name: &str) -> Option<&'static str> {
 /// What is said of a command that this gateway does not have.
 pub(super) fn not_there(name: &str) -> String {
     format!("⚠️ /{name} is not there yet in this version. /commands lists what there is.")
+}
+
+/// Why the client that gives it may not.
+pub(super) fn refusal(context: &Context<'_>, command: &Command, arguments: &str) -> Option<String> {
+    let request = &context.row.payload;
+    let (is_allowed, scope) = match command.needs {
+        Needs::Writing => return None,
+        Needs::Approvals => (arguments.trim().is_empty() || request.may_set_guards(), "operator.approvals"),
+        Needs::Admin => (request.origin.is_some() || request.may_administer, "operator.admin"),
+    };
+    let name = command.name;
+    (!is_allowed).then(|| format!("⚠️ /{name} needs a client with the scope {scope}."))
 }
 
 fn for_owners(name: &str) -> String {
@@ -279,8 +314,11 @@ mod tests {
             ("! ls -l", Some("bash")),
             ("!poll", Some("bash")),
             ("!stop abc", Some("bash")),
-            ("!important", None),
+            ("!ls -l", Some("bash")),
+            ("!./x", Some("bash")),
             ("!", None),
+            ("!!!", None),
+            ("!? no", None),
             // Words for the agent.
             ("/help me", None),
             ("/status please", None),

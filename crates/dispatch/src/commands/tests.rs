@@ -103,6 +103,7 @@ fn who_may_not_give_commands_has_no_wishes() {
         ("/help", Intent::Ignored),
         ("do it /model x now", Intent::Stripped { text: "do it now".to_owned() }),
         ("do it", Intent::Prompt),
+        ("!important news", Intent::Prompt),
     ];
     for (text, expect) in rows {
         assert_eq!(said(text, false, Authority::Denied), expect, "{text:?}");
@@ -131,6 +132,9 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         ("[Chat Bob] Bob: /v on", command("verbose", "on")),
         ("/elevated full", command("elevated", "full")),
         ("/exec host=node ask=off", command("exec", "host=node ask=off")),
+        ("/exec hots=gateway", command("exec", "hots=gateway")),
+        ("/exec reset", command("exec", "reset")),
+        ("/exec ls -la", command("exec", "ls -la")),
         ("/queue steer debounce:2s cap:3", command("queue", "steer debounce:2s cap:3")),
         ("/queue bogus", command("queue", "bogus")),
         ("/v full /t high", settings(&[("think", "high"), ("verbose", "full")])),

@@ -11,7 +11,7 @@ use openclaw_agent::hooks::set::Action;
 use openclaw_agent::hooks::soul_evil::SoulEvil;
 use openclaw_agent::hooks::{Bundled, EventKind, HookBus};
 use openclaw_agent::user_time::user_zone;
-use openclaw_agent::{workspace, workspace_file};
+use openclaw_agent::workspace_file;
 use openclaw_config::ResolvedAgent;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
@@ -46,15 +46,15 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
         let kind = EventKind::AgentBootstrap;
-        let max_chars = wanted.max_chars;
+        let (max_chars, workspace) = (wanted.max_chars, wanted.workspace.clone());
         let reading = tokio::task::spawn_blocking(move || {
-            workspace::ensure(&wanted.workspace, wanted.fill)?;
-            Ok::<_, workspace::WorkspaceError>(read_all(&wanted.workspace, wanted.scope))
+            openclaw_agent::workspace::ensure(&wanted.workspace, wanted.fill)?;
+            Ok::<_, openclaw_agent::workspace::WorkspaceError>(read_all(&wanted.workspace, wanted.scope))
         });
         let read = reading.await.map_err(|error| NotBegun::because(format!("Error: {error}")))?;
         let mut files = read?;
         let base = context([
-            ("workspaceDir", Some(json!(whose.agent.workspace.display().to_string()))),
+            ("workspaceDir", Some(json!(workspace.display().to_string()))),
             ("sessionKey", Some(json!(whose.key))),
             ("sessionId", Some(json!(whose.session_id))),
             ("agentId", Some(json!(whose.agent.id))),
@@ -72,10 +72,7 @@ impl Runner {
                         answer = bus.tell_event(program, &mut event) => answer,
                     };
                     if let Some(changed) = answer.and_then(|answer| answer.context.bootstrap_files) {
-                        files = changed
-                            .into_iter()
-                            .filter_map(|file| given(file, &whose.agent.workspace))
-                            .collect();
+                        files = changed.into_iter().filter_map(|file| given(file, &workspace)).collect();
                     }
                 }
             }

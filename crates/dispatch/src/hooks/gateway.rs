@@ -69,6 +69,7 @@ impl Dispatch {
             extra_system_prompt: None,
             occasion: Occasion::Heartbeat,
             deliver_to: None,
+            may_administer: true,
             entry_patch: Map::new(),
         };
         match self.agent(message).await.outcome().await {

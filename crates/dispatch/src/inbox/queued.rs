@@ -59,9 +59,15 @@ pub(crate) struct Facts {
     /// Whether it asks for a run of its own, such as with another model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) alone: bool,
+    /// Whether somebody else than the owner says it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) strangers: bool,
     /// What it wants of the gateway itself.
     #[serde(default)]
     pub(crate) wants: Wants,
+    /// Whether it tells the agent of a sub-agent that has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) announces: bool,
     /// Of a heartbeat: what clients see of it as a chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) beat: Option<BeatChat>,
@@ -80,10 +86,10 @@ impl Facts {
             from_platform: request.origin.is_some(),
             lane: request.lane.clone(),
             queue: decided.map(|decided| decided.queue).unwrap_or_default(),
-            place: request.origin.as_ref().map(|origin| {
-                Box::new(Place { address: origin.address.clone(), message_id: origin.message_id.clone() })
-            }),
+            place: place(request).map(Box::new),
+            announces: request.is_announcement(),
             alone: intent.is_for_one_run(),
+            strangers: request.origin.as_ref().is_some_and(|origin| !origin.is_owner),
             wants: Wants {
                 reset: request.behind_reset().is_some(),
                 command: intent.is_for_gateway_alone(),
@@ -116,6 +122,15 @@ pub(crate) struct Place {
     pub(crate) address: Address,
     /// The platform's id of the message.
     pub(crate) message_id: String,
+}
+
+/// Where it was said, or where an announcement is to be told.
+fn place(request: &Request) -> Option<Place> {
+    if let Some(origin) = &request.origin {
+        return Some(Place { address: origin.address.clone(), message_id: origin.message_id.clone() });
+    }
+    let announced = request.deliver_to.as_ref().filter(|_| request.is_announcement());
+    announced.map(|address| Place { address: address.clone(), message_id: String::new() })
 }
 
 /// What a message wants of the gateway itself.
@@ -194,7 +209,8 @@ impl Queued {
     /// Whether it waits in the queue of a session: what a person says to the agent, and nothing that alters the session.
     pub(crate) fn is_prompt(&self) -> bool {
         let Wants { reset, command, compaction, tool, shortcuts: _ } = self.facts.wants;
-        self.is_chat() && self.facts.beat.is_none() && !(reset || command || compaction || tool)
+        let is_said = self.is_chat() || self.facts.announces;
+        is_said && self.facts.beat.is_none() && !(reset || command || compaction || tool)
     }
 
     /// Whether it is a `chat.send`.

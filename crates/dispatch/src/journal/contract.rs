@@ -31,6 +31,11 @@ macro_rules! on_each {
 }
 
 mod arrivals;
+mod notices;
+
+use notices::{
+    a_line_waits_until_the_run_that_told_it_has_ended, what_was_promised_is_told_by_the_next_start_once,
+};
 
 on_each! {
     messages_are_found_in_the_order_in_which_they_took_their_reservations
@@ -55,6 +60,8 @@ on_each! {
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
     blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
+    what_was_promised_is_told_by_the_next_start_once
+    a_line_waits_until_the_run_that_told_it_has_ended
     a_closed_journal_refuses_everything
 }
 
@@ -122,7 +129,7 @@ fn only(open: Open, dir: &Path) -> Unfinished {
 
 async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(open: Open) {
     let dir = dir();
-    let Opened { journal, unfinished: found } = open(dir.path()).unwrap();
+    let Opened { journal, unfinished: found, .. } = open(dir.path()).unwrap();
     assert_eq!(found, []);
     let (first, second) = (journal.reserve().await.unwrap(), journal.reserve().await.unwrap());
     let mut early = chat("b", "x");

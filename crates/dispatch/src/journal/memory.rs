@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use openclaw_channels::{Address, Receipt};
 use openclaw_protocol::RunId;
+use openclaw_tools::Promise;
 use parking_lot::Mutex;
 
 use super::{
@@ -18,6 +19,7 @@ use super::{
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
+use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
@@ -33,6 +35,15 @@ struct State {
     messages: Vec<Message>,
     deliveries: Vec<StoredItem>,
     arrivals: Vec<Arrived>,
+    promises: Vec<Promised>,
+    lines: Vec<KeptLine>,
+}
+
+/// What an agent was promised.
+#[derive(Debug, Clone)]
+struct Promised {
+    promise: Promise,
+    is_lost: bool,
 }
 
 /// An event of a platform.
@@ -103,9 +114,12 @@ impl MemoryJournal {
     /// Opens the journal of a directory.
     pub(crate) fn open(dir: &Path) -> Result<Opened, JournalError> {
         let state = state(dir);
-        let unfinished = state.lock().recover();
+        let (unfinished, notices) = {
+            let mut state = state.lock();
+            (state.recover(), state.recover_notices())
+        };
         let journal = Self { state, is_closed: Arc::default() };
-        Ok(Opened { journal: Arc::new(journal), unfinished })
+        Ok(Opened { journal: Arc::new(journal), unfinished, notices })
     }
 
     /// Does something in one piece.
@@ -145,6 +159,26 @@ impl State {
             )
         };
         open.filter_map(read).collect()
+    }
+
+    fn recover_notices(&mut self) -> KeptNotices {
+        let is_open = |run_id: &RunId| {
+            self.messages.iter().any(|message| message.finished.is_none() && message.row.run_id == *run_id)
+        };
+        for line in &mut self.lines {
+            line.told_by = line.told_by.take().filter(is_open);
+        }
+        let owed = self.promises.iter().filter(|promised| !promised.is_lost);
+        let owed = owed.filter_map(|promised| promised.promise.notice.clone()).collect();
+        let last = self.lines.iter().map(|line| line.number).max().unwrap_or(0);
+        self.lines.extend(lines_of(owed, last + 1, 0));
+        self.promises.iter_mut().for_each(|promised| promised.is_lost = true);
+        let lost = self.promises.iter().map(|Promised { promise, .. }| Lost {
+            kind: promise.kind,
+            scope: promise.scope.clone(),
+            name: promise.name.clone(),
+        });
+        KeptNotices { lines: self.lines.clone(), lost: lost.collect() }
     }
 
     fn message(&mut self, run_id: &RunId) -> Option<&mut Message> {
@@ -194,6 +228,7 @@ impl State {
     }
 
     fn finish(&mut self, record: RunRecord) -> bool {
+        self.lines.retain(|line| line.told_by.as_ref() != Some(&record.run_id));
         let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
         let is_open = open.map(|message| {
             message.finished = Some(RunRecord { report: None, ..record });
@@ -397,6 +432,33 @@ impl State {
                 };
                 let waiting = self.arrivals.iter_mut().filter(waits);
                 waiting.map(|arrived| arrived.new.event.reword(&text)).filter(|done| *done).count() > 0
+            }
+            Update::Promise(promise, _) => {
+                self.promises.push(Promised { promise: *promise, is_lost: false });
+                true
+            }
+            Update::Amend(promises) => {
+                for promise in promises {
+                    let known = self.promises.iter_mut().find(|known| known.promise.id == promise.id);
+                    if let Some(known) = known {
+                        known.promise = promise;
+                    }
+                }
+                true
+            }
+            Update::Notice { line, fulfils } => {
+                self.promises.retain(|promised| Some(&promised.promise.id) != fulfils.as_ref());
+                self.lines.extend(line);
+                true
+            }
+            Update::Told { run_id, numbers } => {
+                let told = self.lines.iter_mut().filter(|line| numbers.contains(&line.number));
+                told.map(|line| line.told_by = Some(run_id.clone())).count() > 0
+            }
+            Update::DropLines(numbers) => {
+                let before = self.lines.len();
+                self.lines.retain(|line| !numbers.contains(&line.number));
+                self.lines.len() < before
             }
             Update::Decided { numbers, fate, now } => self.decide(&numbers, &fate, now),
         }

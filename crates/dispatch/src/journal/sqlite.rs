@@ -11,6 +11,7 @@ mod file;
 mod health;
 mod log_check;
 mod messages;
+mod notices;
 mod queue;
 mod refused;
 mod salvage;
@@ -26,6 +27,7 @@ use std::thread::JoinHandle;
 
 use openclaw_channels::Address;
 use openclaw_protocol::RunId;
+use openclaw_sessions::time::now_ms;
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
@@ -74,12 +76,12 @@ impl SqliteJournal {
     /// Opens or creates the database in a state directory and reads what is left to do. A damaged file is set aside, and what
     /// could be saved of it is read instead. Blocking.
     pub(crate) fn open(state_dir: &Path) -> Result<Opened, JournalError> {
-        let (journal, unfinished) = Self::open_with(state_dir, |db| {
+        let (journal, (unfinished, notices)) = Self::open_with(state_dir, |db| {
             deliveries::mark_uncertain(db)?;
             deliveries::drop_blocks(db)?;
-            messages::unfinished(db)
+            Ok((messages::unfinished(db)?, notices::recover(db, now_ms())?))
         })?;
-        Ok(Opened { journal: Arc::new(journal), unfinished })
+        Ok(Opened { journal: Arc::new(journal), unfinished, notices })
     }
 
     fn open_with<T>(

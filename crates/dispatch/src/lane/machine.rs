@@ -134,6 +134,8 @@ struct ActiveRun {
     chat: bool,
     /// Where its answer goes.
     place: Option<Address>,
+    /// Whether somebody else than the owner asked for it.
+    is_strangers: bool,
     /// Whether it has altered the session, if it does.
     settled: bool,
     takes_steering: bool,
@@ -211,10 +213,13 @@ impl<J: Turn> Machine<J> {
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
             QueueMode::Steer | QueueMode::SteerBacklog => {
-                // Whatever waits was said before, and comes before. What is answered elsewhere is not answered by this run.
+                // Whatever waits was said before, and comes before. What is answered elsewhere is not answered by this run. Nor does
+                // anybody else speak to a run that has the owner's tools.
                 let may_overtake = !self.has_waiting();
-                let is_taken =
-                    |run: &&mut ActiveRun| run.streaming && may_overtake && run.place.as_ref() == job.place();
+                let is_taken = |run: &&mut ActiveRun| {
+                    let is_for_them = run.is_strangers || !job.is_strangers();
+                    run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
+                };
                 if let Some(run) = self.run().filter(is_taken) {
                     run.steered.push(job.run_id().clone());
                     return vec![Effect::Steer(job)];
@@ -331,6 +336,7 @@ impl<J: Turn> Machine<J> {
             run_id: job.run_id().clone(),
             chat: job.is_chat(),
             place: job.place().cloned(),
+            is_strangers: job.is_strangers(),
             settled: !job.alters(),
             takes_steering: job.takes_steering(),
             streaming: false,

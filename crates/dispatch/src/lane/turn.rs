@@ -32,6 +32,8 @@ pub(crate) trait Turn: Clone {
     fn message_id(&self) -> Option<&str>;
     /// Whether its run can't be that of others.
     fn is_alone(&self) -> bool;
+    /// Whether it tells of a sub-agent that has ended: such messages are run together among themselves.
+    fn is_announcement(&self) -> bool;
     /// Whether it waited before the process began.
     fn has_waited(&self) -> bool;
     /// A full queue has dropped it as the so-manyth, and the agent has yet to be told.
@@ -40,6 +42,10 @@ pub(crate) trait Turn: Clone {
     fn set_cut(&mut self, dropped: u64);
     /// Whether messages may be steered into its run: not where the answer to them would not be seen.
     fn takes_steering(&self) -> bool;
+    /// Whether somebody else than the owner says it: the owner's run has tools that are not for them.
+    fn is_strangers(&self) -> bool {
+        false
+    }
 }
 
 impl Turn for Job {
@@ -94,6 +100,10 @@ impl Turn for Job {
         self.row.payload.facts.alone
     }
 
+    fn is_announcement(&self) -> bool {
+        self.row.payload.facts.announces
+    }
+
     fn has_waited(&self) -> bool {
         self.row.recovered
     }
@@ -108,5 +118,9 @@ impl Turn for Job {
 
     fn takes_steering(&self) -> bool {
         self.row.payload.facts.beat.is_none()
+    }
+
+    fn is_strangers(&self) -> bool {
+        self.row.payload.facts.strangers
     }
 }

@@ -1,14 +1,43 @@
 //! What an agent reads of messages that waited together, and of those a full queue has dropped (spec `queue.md` §4). The texts are
 //! exact: agents and people know them.
 
-/// What stands before messages that are run together.
-const TITLE: &str = "[Queued messages while agent was busy]";
+/// What waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// What people said.
+    Messages,
+    /// What is told of sub-agents.
+    Announces,
+}
+
+impl Waiting {
+    pub(crate) fn of(is_announcement: bool) -> Self {
+        if is_announcement { Self::Announces } else { Self::Messages }
+    }
+
+    /// What stands before several that are run together.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Messages => "[Queued messages while agent was busy]",
+            Self::Announces => "[Queued announce messages while agent was busy]",
+        }
+    }
+
+    /// What one of them is called.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Messages => "message",
+            Self::Announces => "announce",
+        }
+    }
+}
+
 /// Characters of the line that is left of a dropped message.
 const LINE: usize = 160;
 
 /// Messages that are run together, in order, with what is told of dropped ones.
-pub(crate) fn collected(overflow: Option<&str>, prompts: &[String]) -> String {
-    let mut blocks = vec![TITLE.to_owned()];
+pub(crate) fn collected(what: Waiting, overflow: Option<&str>, prompts: &[String]) -> String {
+    let mut blocks = vec![what.title().to_owned()];
     blocks.extend(overflow.map(str::to_owned));
     let numbered = (1..).zip(prompts);
     blocks.extend(
@@ -18,9 +47,10 @@ pub(crate) fn collected(overflow: Option<&str>, prompts: &[String]) -> String {
 }
 
 /// What is told of so many dropped messages, of which these lines are left.
-pub(crate) fn overflow(dropped: u64, lines: &[String]) -> String {
+pub(crate) fn overflow(what: Waiting, dropped: u64, lines: &[String]) -> String {
+    let noun = what.noun();
     let plural = if dropped == 1 { "" } else { "s" };
-    let mut told = format!("[Queue overflow] Dropped {dropped} message{plural} due to cap.");
+    let mut told = format!("[Queue overflow] Dropped {dropped} {noun}{plural} due to cap.");
     if !lines.is_empty() {
         told.push_str("\nSummary:");
         for line in lines {
@@ -52,18 +82,26 @@ mod tests {
     /// Spec `queue.md` §4.2.
     #[test]
     fn the_texts_are_exact() {
+        let messages = Waiting::Messages;
         assert_eq!(
-            collected(None, &strings(&["one", "two"])),
+            collected(messages, None, &strings(&["one", "two"])),
             "[Queued messages while agent was busy]\n\n---\nQueued #1\none\n\n---\nQueued #2\ntwo"
         );
-        let told = overflow(2, &strings(&["first line", "b"]));
+        let told = overflow(messages, 2, &strings(&["first line", "b"]));
         assert_eq!(told, "[Queue overflow] Dropped 2 messages due to cap.\nSummary:\n- first line\n- b");
         assert_eq!(
-            collected(Some(&told), &strings(&["c", "d"])),
+            collected(messages, Some(&told), &strings(&["c", "d"])),
             "[Queued messages while agent was busy]\n\n[Queue overflow] Dropped 2 messages due to cap.\nSummary:\n\
              - first line\n- b\n\n---\nQueued #1\nc\n\n---\nQueued #2\nd"
         );
-        assert_eq!(overflow(1, &[]), "[Queue overflow] Dropped 1 message due to cap.");
+        assert_eq!(overflow(messages, 1, &[]), "[Queue overflow] Dropped 1 message due to cap.");
+        // Spec `sessions.md` §8.6.
+        let announces = Waiting::Announces;
+        assert_eq!(overflow(announces, 2, &[]), "[Queue overflow] Dropped 2 announces due to cap.");
+        assert_eq!(
+            collected(announces, None, &strings(&["one", "two"])),
+            "[Queued announce messages while agent was busy]\n\n---\nQueued #1\none\n\n---\nQueued #2\ntwo"
+        );
     }
 
     /// Spec `queue.md` §4.1.

@@ -192,9 +192,11 @@ impl Runner {
             Intent::Prompt | Intent::Stripped { .. } | Intent::Reworded { .. } => {
                 return Route::Agent(self.model_of_beat(row).await);
             }
-            Intent::Command { .. } | Intent::Settings { .. } | Intent::Ignored | Intent::Tool(_) => {
-                return Route::Gateway { refusal: None };
-            }
+            Intent::Command { .. }
+            | Intent::Settings { .. }
+            | Intent::Ignored
+            | Intent::Announcement
+            | Intent::Tool(_) => return Route::Gateway { refusal: None },
             Intent::PromptFor { hints, .. } => match &hints.model {
                 Some(choice) => choice,
                 None => return Route::Agent(None),
@@ -322,6 +324,7 @@ impl Runner {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
             Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?.into())),
+            Intent::Announcement => Ok(Some(row.payload.text.clone().into())),
             Intent::Prompt
             | Intent::PromptFor { .. }
             | Intent::Stripped { .. }
@@ -351,5 +354,9 @@ fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer
     let Some(Response { text, buttons, then }) = response else {
         return Answer { message: None, buttons: Vec::new(), then: None, place };
     };
-    Answer { message: Some(Box::new(injected(&text, None, row.accepted_at))), buttons, then, place }
+    let mut message = injected(&text, None, row.accepted_at);
+    if let (Message::Assistant(said), Some(provenance)) = (&mut message, &row.payload.provenance) {
+        said.extra.insert("provenance".to_owned(), json!(provenance));
+    }
+    Answer { message: Some(Box::new(message)), buttons, then, place }
 }

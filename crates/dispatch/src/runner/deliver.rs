@@ -3,7 +3,7 @@
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::{Address, ConversationKind};
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_sessions::entry::delivery;
+use openclaw_sessions::entry::{DeliveryContext, delivery};
 
 use super::Runner;
 use super::replies::{Destination, Reply};
@@ -71,7 +71,11 @@ impl Runner {
     /// The conversation that a session's answers go to by themselves.
     pub(crate) async fn route_of(&self, key: &SessionKey) -> Option<Address> {
         let entry = self.entry_or_none(key).await?;
-        let route = delivery::of_entry(&entry)?;
+        self.address_of(&delivery::of_entry(&entry)?)
+    }
+
+    /// The conversation that a stored route means; `None` where its platform is not there.
+    pub(crate) fn address_of(&self, route: &DeliveryContext) -> Option<Address> {
         let channel = route.channel.as_deref()?;
         let platform = self.deps.platforms.channel(channel)?;
         let target = platform.target(route.to.as_deref()?).ok()?;
@@ -81,7 +85,7 @@ impl Runner {
             channel: channel.to_owned(),
             account: account.or_else(|| self.deps.platforms.default_account(config, channel))?,
             target: target.id,
-            thread: route.thread_id.map(|thread| thread.to_string()).or(target.thread),
+            thread: route.thread_id.as_ref().map(ToString::to_string).or(target.thread),
         })
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Asker<'a> {
 }
 
 /// What holds for a run.
-pub(super) fn of(
+pub(crate) fn of(
     config: &Config,
     asker: Asker<'_>,
     entry: &SessionEntry,

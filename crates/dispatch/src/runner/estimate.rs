@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
 use openclaw_config::ResolvedAgent;
-use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_tools::ImageSetup;
 use tokio_util::sync::CancellationToken;
 
 use super::prepare::{Asking, PromptParts};
@@ -23,19 +23,7 @@ impl Runner {
         entry: &SessionEntry,
         stop: &CancellationToken,
     ) -> Result<SystemPromptReport, NotBegun> {
-        let id = entry.session_id.clone().unwrap_or_else(new_session_id);
-        let session = Session {
-            key: key.clone(),
-            transcript: self.transcript_of(&agent.id, &id, Some(entry))?,
-            agent: agent.clone(),
-            id,
-            entry: Arc::new(entry.clone()),
-            noted: true,
-            is_new: false,
-            reset: None,
-            requested: None,
-            after_abort: false,
-        };
+        let session = Session::of_row(self, key, agent, &Arc::new(entry.clone()))?;
         let selected = self.models.next(&settings.models, agent, key, entry).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
@@ -44,8 +32,10 @@ impl Runner {
         let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
         let sandbox = self.sandbox(&session, settings, &skills).await?;
-        let tools =
-            self.tools(&session, settings, model, (&shield, &skills, sandbox.as_ref()), Asking::default());
+        let files = self.files_told(&session, settings, sandbox.as_deref(), files, stop).await?;
+        let image = selected.images.map(|_| ImageSetup { model_sees: first.sees });
+        let from = Asking { image, ..Asking::default() };
+        let tools = self.tools(&session, settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let sandbox = sandbox.as_deref();
         let parts = PromptParts { files: &files, skills: &skills, tools: &tools, sandbox, at: None };
         let (_, report) = self.system_prompt(None, &session, settings, first, parts);

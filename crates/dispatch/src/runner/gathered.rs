@@ -8,7 +8,7 @@ use openclaw_agent::user_time::user_zone;
 use super::{Ending, RunControl, Runner, stopped_early, wording};
 use crate::inbox::{Gathering, Queued, Row};
 use crate::journal::{JournalError, Update};
-use crate::queue::prompt;
+use crate::queue::prompt::{self, Waiting};
 
 /// Pause before the disk is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -41,13 +41,19 @@ impl Runner {
     pub(super) async fn gathered(&self, mut row: Row, gathering: &Gathering) -> Result<Row, JournalError> {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_owners = true;
         for item in &gathering.items {
             let mut item = self.load_alone(item).await?;
+            is_owners &= item.payload.is_owners();
             prompts.push(wording::queued(&item, zone.clone()));
             images.append(&mut item.payload.images);
+            // Those that go nowhere go along.
+            row.payload.deliver_to = row.payload.deliver_to.or(item.payload.deliver_to);
         }
         for cut in &gathering.cut {
-            lines.push(prompt::line(&self.load_alone(cut).await?.payload.text));
+            let cut = self.load_alone(cut).await?.payload;
+            is_owners &= cut.is_owners();
+            lines.push(prompt::line(&cut.text));
         }
         let leading = match gathering.leads_cut {
             true => {
@@ -57,18 +63,26 @@ impl Runner {
             }
             false => Some(wording::queued(&row, zone)),
         };
-        let overflow = (gathering.dropped > 0).then(|| prompt::overflow(gathering.dropped, &lines));
+        let overflow = (gathering.dropped > 0)
+            .then(|| prompt::overflow(Waiting::of(row.payload.is_announcement()), gathering.dropped, &lines));
         row.payload.gathered = match (leading, overflow) {
             (None, overflow) => overflow,
             (Some(leading), overflow) => {
                 prompts.push(leading);
-                Some(prompt::collected(overflow.as_deref(), &prompts))
+                let what = Waiting::of(row.payload.is_announcement());
+                Some(prompt::collected(what, overflow.as_deref(), &prompts))
             }
         };
         images.append(&mut row.payload.images);
         row.payload.images = images;
+        is_owners &= row.payload.is_owners();
+        row.payload.may_administer = is_owners;
         if let Some(origin) = &gathering.answer_to {
             row.payload.origin = Some(origin.clone());
+        }
+        // A run that somebody else asked for too has no tools of the owner.
+        if let Some(origin) = row.payload.origin.as_mut().filter(|_| !is_owners) {
+            origin.is_owner = false;
         }
         Ok(row)
     }

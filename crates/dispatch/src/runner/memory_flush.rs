@@ -14,6 +14,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::store::{Edit, Refused};
 use tokio::sync::mpsc;
 
+use super::lent::LanePlace;
 use super::prepare::{Flush, Preparation};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, result, run_agent, sandbox};
@@ -21,7 +22,7 @@ use crate::api::Occasion;
 use crate::commands::Intent;
 use crate::inbox::Row;
 use crate::queue::QueueSettings;
-use crate::request::{Decisions, Kind, Request};
+use crate::request::{Decisions, Kind, MAIN_LANE, Request};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
 use openclaw_sessions::time::now_ms;
@@ -116,7 +117,8 @@ impl Runner {
             return Ok(());
         };
         let (events, _) = mpsc::channel(1);
-        let ended = run_agent(self, &mut prepared, control, &self.message_turn(row), events).await;
+        let (turn, place) = (self.message_turn(row), Arc::new(LanePlace::new(MAIN_LANE, None)));
+        let ended = run_agent(self, &mut prepared, control, (row, &turn, &place), events).await;
         control.transcript.send_replace(None);
         prepared.branch.end_injections();
         if self.shared.kill.is_cancelled() {

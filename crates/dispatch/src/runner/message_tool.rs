@@ -9,7 +9,7 @@ use openclaw_config::Config;
 use openclaw_tools::{CurrentChannel, MessageSetup};
 
 use super::Runner;
-use crate::host::RunHost;
+use crate::host::{CallingRun, NoHost, RunHost};
 use crate::inbox::Row;
 use crate::messages::place::configured;
 use crate::messages::turn::{Bound, MessageTurn};
@@ -31,11 +31,10 @@ impl Runner {
     }
 
     /// The gateway as the tools of a run see it.
-    pub(super) fn host_of(&self, turn: &Arc<MessageTurn>) -> Arc<dyn Host> {
-        match self.own.upgrade() {
-            Some(runner) => Arc::new(RunHost::new(runner, Arc::clone(turn))),
-            // The gateway is gone: nobody is left to send.
-            None => Arc::clone(&self.tool_host),
+    pub(super) fn host_of(&self, run: CallingRun) -> Arc<dyn Host> {
+        match self.itself() {
+            Some(runner) => Arc::new(RunHost::new(runner, run)),
+            None => Arc::new(NoHost),
         }
     }
 

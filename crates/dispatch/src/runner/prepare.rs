@@ -2,32 +2,27 @@
 
 mod begin;
 mod system_prompt;
+mod tools;
+mod workspace;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
 use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::event::RunEnd;
-use openclaw_agent::hooks::{EventKind, HookBus, RunHooks};
+use openclaw_agent::hooks::RunHooks;
 use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
-use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
-use openclaw_channels::Address;
-use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::Exec;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
+use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
-use openclaw_protocol::{SessionId, SessionKey};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{ElevatedLevel, Json, VerboseLevel};
+use openclaw_sessions::entry::{Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
-use openclaw_tools::sandbox::ActiveSandbox;
-use openclaw_tools::{ExecSettings, Setup, SkillBins, WebSettings, apply_patch, toolbox};
-use tokio_util::sync::CancellationToken;
+use openclaw_tools::ImageSetup;
 
 use super::branch::RunBranch;
 use super::context_settings;
@@ -35,17 +30,13 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{
-    NotBegun, RunControl, Runner, elevated, group_tools, history_limit, memory_flush, protections, sandbox,
-    tools,
-};
+use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
-use crate::commands::{Context, ExecWish, Hints, Reasoning};
+use crate::commands::{Hints, Reasoning};
 use crate::events::Verbose;
-use crate::hooks::{self, bootstrap::Bootstrap};
+use crate::hooks;
 use crate::inbox::Row;
-use crate::origin::Origin;
 use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
@@ -54,6 +45,7 @@ pub(super) use begin::circumstances;
 use begin::{Beginning, Begun};
 use openclaw_sessions::time::now_ms;
 pub(super) use system_prompt::PromptParts;
+pub(super) use tools::Asking;
 
 /// A run that is ready to begin.
 pub(super) struct Prepared {
@@ -64,6 +56,8 @@ pub(super) struct Prepared {
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
     pub(super) tools: Toolbox,
+    /// Whether its tools are held in a sandbox.
+    pub(super) is_sandboxed: bool,
     pub(super) shield: Arc<Shield>,
     pub(super) hooks: RunHooks,
     /// What the row keeps of the skills.
@@ -193,7 +187,7 @@ impl Runner {
             async { Ok(self.skills_of(&session, &settings).await) },
         )?;
         let Some(lock) = lock else { return Ok(Preparation::Stopped) };
-        let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
+        let (Selected { candidates: models, images, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
         if flush == Flush::IfDue && memory_flush::is_due(&settings, row, &session, first) {
@@ -207,15 +201,10 @@ impl Runner {
             Some(offered) => Arc::new(skills.only(offered, &settings.config)),
             None => skills,
         };
-        let by_person = row.payload.is_persons();
-        let from = Asking { at: row.payload.conversation(), origin, by_person, ..Asking::default() };
-        let hints = row.payload.to_gateway().hints();
-        let from = Asking {
-            exec: hints.and_then(|hints| hints.exec.as_ref()),
-            elevated: hints.and_then(|hints| hints.elevated),
-            ..from
-        };
+        let image = images.map(|_| ImageSetup { model_sees: first.sees });
+        let from = Asking { request: Some(&row.payload), image, ..Asking::default() };
         let sandbox = self.sandbox(&session, &settings, &skills).await?;
+        let files = self.files_told(&session, &settings, sandbox.as_deref(), files, &control.cancel).await?;
         let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let parts = PromptParts {
             files: &files,
@@ -236,8 +225,14 @@ impl Runner {
         let compaction = context_settings::compaction(&settings, &session).await;
         let hints = row.payload.to_gateway().hints();
         let reasoning = reasoning(hints, &session.entry);
-        let max_tool_rounds = settings.config.agents.defaults.max_tool_rounds;
-        let limits = Limits { timeout: row.payload.run_time(), max_tool_rounds, ..Limits::default() };
+        let guard = settings.config.tools.loop_guard;
+        let limits = Limits {
+            timeout: row.payload.run_time(),
+            max_tool_rounds: settings.config.agents.defaults.max_tool_rounds,
+            identical_calls_warn: guard.warn_after.get(),
+            identical_calls_stop: guard.stop_after.get(),
+            ..Limits::default()
+        };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
         let _ = control.verbose.set(verbose(hints, &session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
@@ -247,6 +242,7 @@ impl Runner {
             passed_over,
             pin,
             tools,
+            is_sandboxed: sandbox.is_some(),
             shield,
             hooks,
             skills_mark: skills.mark.clone(),
@@ -331,130 +327,6 @@ impl Runner {
             if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
         self.deps.skills.for_turn(wanted, occasion).await
     }
-
-    /// The tools that the policy leaves where this model is used.
-    pub(super) fn tools(
-        &self,
-        session: &Session,
-        settings: &Settings,
-        (provider, model): (&str, &str),
-        (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
-        Asking { at, origin, by_person, exec: asked, elevated: elevated_wish }: Asking<'_>,
-    ) -> Toolbox {
-        let agent = &session.agent;
-        let settled = protections::exec_of(&session.entry, &agent.exec);
-        let wished = match asked {
-            Some(wish) => protections::exec_with(wish, &settled),
-            None => settled,
-        };
-        let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
-        exec.skill_bins = Self::skill_bins(settings);
-        let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin, by_person };
-        exec.elevated = elevated::of(&settings.config, asker, &session.entry, elevated_wish);
-        exec.overlay = Arc::clone(&skills.overlay);
-        let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
-        let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
-        let mut allowed =
-            tools::allowed(&settings.config, agent, provider, model, &session.key, [group, held]);
-        sandbox::without_writing(sandbox.map(Arc::as_ref), &mut allowed);
-        if let Some(sandbox) = sandbox {
-            exec.scope = sandbox::scope_of(sandbox, agent, &session.key);
-            exec.outside_scope = Some(format!("outside:{}", session.key));
-        }
-        exec.sandbox = sandbox.cloned();
-        exec.may_background = allowed.iter().any(|name| name == "process");
-        let message = self.message_setup(&settings.config, at);
-        let apply_patch = apply_patch::is_offered(&agent.exec.apply_patch, provider, model);
-        let web =
-            WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
-        let confinement = sandbox::confinement(sandbox.map(Arc::as_ref));
-        toolbox(Setup { confinement, exec, message, apply_patch, web }, &allowed)
-    }
-
-    /// How commands of an agent run, whoever gives them.
-    fn exec_settings(
-        &self,
-        settings: &Settings,
-        agent: &ResolvedAgent,
-        key: &SessionKey,
-        wished: &Exec,
-        shield: &Shield,
-    ) -> ExecSettings {
-        let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.deps.command_variables {
-            environment.set(name, value);
-        }
-        let mut exec = ExecSettings::new(wished, environment);
-        exec.approvals = Some(self.deps.approvals_store());
-        exec.people = Arc::clone(&self.deps.approvals);
-        exec.agent = agent.id.to_string();
-        exec.withheld = Arc::clone(&shield.withheld);
-        exec.lock = self.deps.command_lock.clone();
-        exec.sessions = Arc::clone(&self.deps.command_sessions);
-        exec.scope = format!("agent:{}", agent.id);
-        exec.owner = Some(key.clone());
-        exec
-    }
-
-    /// How the command runs that a person gives in a chat.
-    pub(crate) fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, NotBegun> {
-        let Context { settings, agent, key, .. } = context;
-        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
-        let mut exec = self.exec_settings(settings, agent, key, &agent.exec, &shield);
-        exec.may_background = true;
-        Ok(exec)
-    }
-
-    /// A text for a chat, without the secrets that this gateway knows.
-    pub(crate) fn redacted(&self, settings: &Arc<Settings>, text: &str) -> Result<String, NotBegun> {
-        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
-        Ok(shield.redactor.redact_text(text))
-    }
-
-    /// Finds the programs that skills name which no agent has written.
-    fn skill_bins(settings: &Settings) -> SkillBins {
-        let config = Arc::clone(&settings.config);
-        SkillBins::by(move || skills::status::trusted_bins(&config))
-    }
-
-    /// Makes the workspace ready and gives the files that go into the prompt.
-    pub(super) async fn load_workspace(
-        &self,
-        session: &Session,
-        settings: &Arc<Settings>,
-        stop: &CancellationToken,
-    ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
-        let agent = &session.agent;
-        let wanted = Wanted {
-            workspace: agent.workspace.clone(),
-            scope: BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key),
-            max_chars: usize::try_from(agent.bootstrap_max_chars).unwrap_or(usize::MAX),
-            fill: if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates },
-        };
-        let hears = |bus: &HookBus| bus.set().hears(EventKind::AgentBootstrap);
-        match self.hooks(settings).filter(hears) {
-            Some(bus) => {
-                let whose = Bootstrap { key: &session.key, session_id: session.id.as_str(), agent };
-                Box::pin(self.hooked_workspace(&bus, settings, wanted, &whose, stop)).await
-            }
-            None => Ok(self.workspace_files.load(wanted).await?),
-        }
-    }
-}
-
-/// Where the message of a run comes from, and what it says of commands.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Asking<'a> {
-    /// The conversation that is answered.
-    pub(super) at: Option<&'a Address>,
-    /// Where it was said.
-    pub(super) origin: Option<&'a Origin>,
-    /// Whether a person says it.
-    pub(super) by_person: bool,
-    /// `/exec` among its words.
-    pub(super) exec: Option<&'a ExecWish>,
-    /// `/elevated` among its words.
-    pub(super) elevated: Option<ElevatedLevel>,
 }
 
 /// The level that the message asks for, or else its session.

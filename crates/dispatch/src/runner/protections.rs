@@ -37,7 +37,7 @@ fn group_channel(key: &SessionKey) -> Option<&str> {
 }
 
 /// The settings of `exec` in a session: what its row says goes before the agent's (spec `tools.md` §3).
-pub(super) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
+pub(crate) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
     let own = Exec {
         host: named(entry.exec_host.as_deref()),
         security: named(entry.exec_security.as_deref()),

@@ -194,6 +194,8 @@ impl Runner {
             Some(payloads) if is_worth_telling(&record.outcome) => payloads,
             Some(_) | None => told(&record.outcome),
         };
+        let payloads =
+            if payloads.is_empty() { payloads } else { self.announced(row, record, payloads).await };
         if payloads.is_empty() {
             return Vec::new();
         }
@@ -216,7 +218,11 @@ impl Runner {
     }
 
     /// Something of a message's request, which is on disk if it is big.
-    async fn of_request<P: Asked, T>(&self, row: &Row<P>, take: fn(&Request) -> Option<T>) -> Option<T> {
+    pub(crate) async fn of_request<P: Asked, T>(
+        &self,
+        row: &Row<P>,
+        take: fn(&Request) -> Option<T>,
+    ) -> Option<T> {
         if let Some(request) = row.payload.request() {
             return take(request);
         }

@@ -18,7 +18,7 @@ use super::{NotBegun, Runner};
 use crate::setup::Settings;
 
 /// Tools that a sandbox which may only read does not have.
-const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
+pub(super) const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// The settings that hold a session's runs; nothing where they are not held.
 pub(crate) fn settings_of(
@@ -42,6 +42,11 @@ pub(super) fn files_of(settings: &Settings, agent: &ResolvedAgent, key: &Session
         || agent.workspace.clone(),
         |held| workspace_of(&held, &agent.id, &agent.workspace, key.as_str()),
     )
+}
+
+/// Whether runs of a session have copies of the workspace's files, and not those themselves.
+pub(super) fn has_copies(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {
+    settings_of(settings, agent, key).is_some_and(|held| held.access != WorkspaceAccess::ReadWrite)
 }
 
 /// Whether a run could write to the agent's workspace.

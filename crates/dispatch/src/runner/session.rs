@@ -8,7 +8,7 @@ use openclaw_config::ResolvedAgent;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
 use openclaw_protocol::{AgentId, SessionId};
-use openclaw_sessions::entry::ResetKind;
+use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
@@ -86,6 +86,28 @@ impl Facts<'_> {
 }
 
 impl Session {
+    /// A session as its row tells it, in which nothing is said now.
+    pub(super) fn of_row(
+        runner: &Runner,
+        key: &SessionKey,
+        agent: &ResolvedAgent,
+        entry: &Arc<SessionEntry>,
+    ) -> Result<Self, NotBegun> {
+        let id = entry.session_id.clone().unwrap_or_else(new_session_id);
+        Ok(Self {
+            key: key.clone(),
+            transcript: runner.transcript_of(&agent.id, &id, Some(entry))?,
+            agent: agent.clone(),
+            id,
+            entry: Arc::clone(entry),
+            noted: true,
+            is_new: false,
+            reset: None,
+            requested: None,
+            after_abort: false,
+        })
+    }
+
     /// Makes the inbox say where the run begins, where it does not say so yet.
     pub(super) async fn note(&self, journal: &dyn Journal, row: &Row) -> Result<(), NotBegun> {
         if self.noted { Ok(()) } else { note(journal, row, &self.id).await }

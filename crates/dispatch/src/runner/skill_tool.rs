@@ -1,17 +1,23 @@
 //! A tool that a skill's command calls, without a model (spec `agent-runtime.md` §6.7). It is offered by the same policy, and run
 //! by the same code, as when a model calls it.
 
+use std::sync::Arc;
+
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::{DirectCall, ToolError};
 use openclaw_protocol::message::ToolCall;
+use openclaw_tools::ImageSetup;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::lent::LanePlace;
 use super::prepare::{Asking, verbose};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner};
 use crate::commands::{Context, ToolWish};
+use crate::host::CallingRun;
 use crate::inbox::Row;
+use crate::request::MAIN_LANE;
 
 /// What is said of a call during which the gateway went down: nobody knows how far it came.
 pub(super) const INTERRUPTED: &str =
@@ -36,9 +42,11 @@ impl Runner {
         let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
         let model = (model.provider.as_str(), model.model.as_str());
         let turn = self.message_turn(row);
-        let origin = row.payload.origin.as_deref();
-        let by_person = row.payload.is_persons();
-        let from = Asking { at: row.payload.conversation(), origin, by_person, ..Asking::default() };
+        let agent = &session.agent;
+        let images = self.models.all.image_choice(&settings.models, &agent.id, &agent.agent_dir).await;
+        // Nothing is said to a model that could see.
+        let image = images.map(|_| ImageSetup { model_sees: false });
+        let from = Asking { request: Some(&row.payload), image, ..Asking::default() };
         let sandbox = self.sandbox(session, &settings, &skills).await?;
         let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
@@ -53,7 +61,14 @@ impl Runner {
             tools: &tools,
             redactor: &shield.redactor,
             hooks: &self.run_hooks(&settings, session),
-            host: &self.host_of(&turn),
+            host: &self.host_of(CallingRun {
+                turn,
+                agent: session.agent.clone(),
+                is_sandboxed: sandbox.is_some(),
+                origin: row.payload.origin.clone(),
+                by_person: row.payload.is_chat(),
+                place: Some(Arc::new(LanePlace::new(MAIN_LANE, None))),
+            }),
             workspace: &session.agent.workspace,
             cancel: &cancel,
             events,

@@ -45,7 +45,7 @@ pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     UserMessage {
         content: UserContent::Blocks(content),
         timestamp: row.accepted_at,
-        provenance: row.payload.is_memory_flush.then_some(internal),
+        provenance: row.payload.provenance.clone().or(row.payload.is_memory_flush.then_some(internal)),
         ..UserMessage::default()
     }
 }

@@ -3,20 +3,33 @@ use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::origin::Origin;
 
 const MAIN: &str = "agent:main:main";
 const SUBAGENT: &str = "agent:main:subagent:x";
 /// What a run with a chat platform has where nothing is configured.
-const ALL: &str = "read edit write exec process message web_search web_fetch";
+const ALL: &str = "read edit write exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
+                   session_status web_search web_fetch";
 
-fn explained_at(key: &str, (provider, model): (&str, &str), document: &Value) -> Explanation {
+fn explained_at(key: &str, model: (&str, &str), document: &Value) -> Explanation {
+    explained_for(Sender::Owner, false, key, model, document)
+}
+
+fn explained_for(
+    sender: Sender,
+    has_image_model: bool,
+    key: &str,
+    (provider, model): (&str, &str),
+    document: &Value,
+) -> Explanation {
     let env = Environment::new([("HOME", "/home/user")], "/");
     let mut document = document.clone();
     document["channels"]["telegram"]["botToken"] = json!("1:x");
     let config = Config::from_json5(&document.to_string(), &env).unwrap();
     let agent = config.agent(&AgentId::default());
     let session = SessionKey::parse(key).unwrap();
-    let run = RunOf { config: &config, agent: &agent, provider, model, session: &session };
+    let run =
+        RunOf { config: &config, agent: &agent, provider, model, session: &session, sender, has_image_model };
     explain(run, &SessionEntry::default(), &Platforms::default())
 }
 
@@ -46,23 +59,50 @@ fn every_step_narrows_what_the_ones_before_left() {
         (json!({"allow": ["read"]}), &none, MAIN, GOOGLE, "read"),
         (apply_patch.clone(), &none, MAIN, OPENAI, "apply_patch exec"),
         (apply_patch, &none, MAIN, GOOGLE, "exec"),
-        (json!({"deny": ["group:fs"]}), &none, MAIN, GOOGLE, "exec process message web_search web_fetch"),
-        (json!({"profile": "minimal", "alsoAllow": ["web_fetch"]}), &none, MAIN, GOOGLE, "web_fetch"),
-        (json!({"profile": "coding", "deny": ["exec"]}), &none, MAIN, GOOGLE, "read edit write process"),
+        (
+            json!({"deny": ["group:fs"]}),
+            &none,
+            MAIN,
+            GOOGLE,
+            "exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
+             session_status web_search \
+             web_fetch",
+        ),
+        (
+            json!({"profile": "minimal", "alsoAllow": ["web_fetch"]}),
+            &none,
+            MAIN,
+            GOOGLE,
+            "session_status web_fetch",
+        ),
+        (
+            json!({"profile": "coding", "deny": ["exec"]}),
+            &none,
+            MAIN,
+            GOOGLE,
+            "read edit write process sessions_list sessions_history sessions_send sessions_spawn session_status",
+        ),
         (
             json!({"allow": ["*"], "deny": ["web_*"]}),
             &none,
             MAIN,
             GOOGLE,
-            "read edit write exec process message",
+            "read edit write exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
+             session_status",
         ),
         (json!({"allow": ["web_*"]}), &none, MAIN, GOOGLE, "web_search web_fetch"),
         (by_google.clone(), &none, MAIN, GOOGLE, "read"),
         (by_google, &none, MAIN, OPENAI, ALL),
-        (by_reference.clone(), &none, MAIN, OPENAI, ""),
+        (by_reference.clone(), &none, MAIN, OPENAI, "session_status"),
         (by_reference, &none, MAIN, ("openai", "gpt-4"), "read"),
         (json!({"deny": ["exec"]}), &json!({"allow": ["exec", "read"]}), MAIN, GOOGLE, "read"),
-        (json!({"profile": "minimal"}), &json!({"profile": "messaging"}), MAIN, GOOGLE, "message"),
+        (
+            json!({"profile": "minimal"}),
+            &json!({"profile": "messaging"}),
+            MAIN,
+            GOOGLE,
+            "message sessions_list sessions_history sessions_send session_status",
+        ),
         (spawn.clone(), &none, MAIN, GOOGLE, ALL),
         (spawn, &none, SUBAGENT, GOOGLE, ""),
         (json!({"subagents": {"tools": {"allow": ["read"]}}}), &none, SUBAGENT, GOOGLE, "read"),
@@ -139,6 +179,49 @@ fn the_rule_is_told_that_removed_a_tool() {
         };
         assert_eq!(told, expect, "{tool} {key} {document}");
     }
+}
+
+#[test]
+fn tools_of_the_owner_are_the_owners_whatever_a_list_says() {
+    let google = ("google", "g-1");
+    let rows = [
+        (Sender::Owner, json!({}), "offered"),
+        (Sender::Other, json!({}), "only the owner has it"),
+        (Sender::Other, json!({"allow": ["gateway"]}), "only the owner has it"),
+        (
+            Sender::Owner,
+            json!({"deny": ["group:automation"]}),
+            "denied by \"group:automation\" in tools.deny",
+        ),
+    ];
+    for (sender, tools, expect) in rows {
+        let explanation = explained_for(sender, true, MAIN, google, &document(&tools, &json!({})));
+        let access =
+            |name: &str| explanation.tools.iter().find(|tool| tool.name == name).unwrap().access.clone();
+        let told = match access("gateway") {
+            Access::Removed(removal) => removal.to_string(),
+            Access::Offered => "offered".to_owned(),
+            Access::Absent(absence) => absence.to_string(),
+        };
+        assert_eq!(told, expect, "{sender:?} {tools}");
+    }
+    let image = |has_image_model| {
+        let explanation =
+            explained_for(Sender::Other, has_image_model, MAIN, google, &document(&json!({}), &json!({})));
+        explanation.tools.iter().find(|tool| tool.name == "image").unwrap().access.clone()
+    };
+    assert_eq!((image(true), image(false)), (Access::Offered, Access::Absent(Absence::NoImageModel)));
+}
+
+#[test]
+fn a_message_of_a_chat_is_the_owners_where_its_sender_is() {
+    let mut said = crate::commands::testing::direct("5", None);
+    let request = |said: &Origin| Request { origin: Some(Box::new(said.clone())), ..Request::default() };
+    let client = |may_administer| Request { may_administer, ..Request::default() };
+    let senders = [sender_of(&client(true)), sender_of(&client(false)), sender_of(&request(&said))];
+    assert_eq!(senders, [Sender::Owner, Sender::Other, Sender::Other]);
+    said.is_owner = true;
+    assert_eq!(sender_of(&request(&said)), Sender::Owner);
 }
 
 #[test]

@@ -368,7 +368,7 @@ impl Reader<'_> {
 }
 
 /// The door as of now: this host's addresses are looked up for those who are not on loopback anyway, and for pages.
-fn door_now(door: &Door, origination: &Origination) -> Door {
+pub(crate) fn door_now(door: &Door, origination: &Origination) -> Door {
     let mut door = door.clone();
     if !origination.peer.ip().to_canonical().is_loopback() || origination.origin.is_some() {
         door.addresses = AddressBook { own: own_addresses(), ..door.addresses };

@@ -69,7 +69,7 @@ pub(super) async fn set(
     ctx: RequestContext,
     params: ExecApprovalsSetParams,
 ) -> Result<ExecApprovalsFile, Failure> {
-    let file: ApprovalsFile = serde_json::from_value(Value::Object(params.file))
+    let file = ApprovalsFile::of_value(Value::Object(params.file))
         .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
     let (store, seen) = (store(&ctx), params.base_hash.map(|hash| hash.0));
     let replaced = spawn_blocking(move || store.replace(file, seen.as_deref())).await?;

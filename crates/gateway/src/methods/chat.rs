@@ -37,6 +37,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         timeout_ms: params.timeout_ms,
         sender: sender(&ctx),
         may_approve: Access::Approvals.is_granted_by(&ctx.connection().scopes),
+        may_administer: Access::Admin.is_granted_by(&ctx.connection().scopes),
         parent_session_key: None,
     };
     let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {
@@ -73,8 +74,13 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
 pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
     let target = params.run_id.map_or(AbortTarget::All, |id| AbortTarget::Run(RunId::new(&id.0)));
+    let stops_all = target == AbortTarget::All;
     let abort = ctx.gateway.dispatch.abort(&key, target, AbortReason::Rpc).await;
-    Ok(aborted(&ctx.outcome(abort).await?))
+    let stopped = ctx.outcome(abort).await?;
+    if stops_all {
+        ctx.gateway.dispatch.stop_subagents(&key).await;
+    }
+    Ok(aborted(&stopped))
 }
 
 fn aborted(stopped: &[RunId]) -> ChatAborted {

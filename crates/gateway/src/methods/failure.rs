@@ -3,15 +3,20 @@
 use openclaw_agent::roster::RosterError;
 use openclaw_agent::roster::files::FileError;
 use openclaw_agent::skills::UpdateError;
+use openclaw_config::Issue;
 use openclaw_config::write::WriteError;
 use openclaw_dispatch::{AbortError, ChangeError, DispatchError, InjectError};
 use openclaw_protocol::ErrorShape;
+use openclaw_protocol::params::config::ConfigIssue;
 use openclaw_sessions::KeyError;
 use openclaw_sessions::methods::MethodError;
 use openclaw_sessions::store::StoreError;
 use openclaw_sessions::usage::UsageError;
 
+use serde_json::json;
+
 use crate::attachments::AttachmentError;
+use crate::control::config_text::ConfigTextError;
 use crate::request::Failure;
 
 /// How long a client should wait before it tries again what may work then, in milliseconds.
@@ -118,6 +123,25 @@ impl From<WriteError> for Failure {
             | WriteError::Included(_) => invalid(&error),
             WriteError::Changed => later(&error),
             WriteError::Io { .. } => unavailable(&error),
+        }
+    }
+}
+
+impl From<ConfigTextError> for Failure {
+    fn from(error: ConfigTextError) -> Self {
+        match error {
+            ConfigTextError::Invalid(issues) => {
+                let issues: Vec<ConfigIssue> = issues.iter().map(Issue::to_wire).collect();
+                ErrorShape::invalid("invalid config").with_details(json!({"issues": issues})).into()
+            }
+            ConfigTextError::HashRequired
+            | ConfigTextError::Changed
+            | ConfigTextError::Syntax(_)
+            | ConfigTextError::NotAnObject(_)
+            | ConfigTextError::FixFirst
+            | ConfigTextError::Redacted(_) => invalid(&error),
+            ConfigTextError::Write(error) => error.into(),
+            ConfigTextError::Interrupted => unavailable(&error),
         }
     }
 }

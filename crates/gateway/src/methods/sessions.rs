@@ -114,6 +114,7 @@ pub(super) async fn delete(
     let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
     let (dispatch, deleted_key) = (ctx.gateway.dispatch.clone(), key.clone());
     let change = async move {
+        dispatch.stop_subagents(&deleted_key).await;
         let ended = dispatch.end_of(&deleted_key).await;
         let deleted = methods::delete(&*store, &transcripts, &params, QUIESCE).await?;
         if let Some(ended) = ended.filter(|_| deleted.deleted) {

@@ -1,4 +1,4 @@
-//! HTTP beside the WebSocket (spec `gateway-protocol.md` §10): health for supervisors, and the web UI.
+//! HTTP beside the WebSocket (spec `gateway-protocol.md` §10): health for supervisors, [`tools_invoke`] for programs, and the web UI.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::handshake::client_address::{self, Origination};
 use crate::handshake::origin::PageRules;
 use crate::host::own_addresses;
 use crate::server::front::Front;
-use crate::server::web_ui;
+use crate::server::{tools_invoke, web_ui};
 use crate::state::GatewayState;
 
 /// What a page reads that addresses the gateway by a strange name.
@@ -44,6 +44,9 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
         _ => match front.wait().await {
             None => text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping"),
             Some(state) if is_upgrade => open_socket(&mut request, caller, front, state),
+            Some(state) if request.uri().path() == tools_invoke::PATH => {
+                Box::pin(tools_invoke::respond(request, caller, state)).await
+            }
             Some(state) => web_ui::respond(request.method(), request.uri(), state),
         },
     }
@@ -102,7 +105,8 @@ fn read_only<B>(request: &Request<B>) -> Option<Response<Body>> {
     })
 }
 
-fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+/// A JSON answer.
+pub(super) fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
     typed(status, "application/json; charset=utf-8", value.to_string().into())
 }
 

@@ -1,5 +1,6 @@
 //! Putting the gateway's parts together.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +10,12 @@ use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::skills::SkillBook;
 use openclaw_channels::Platforms;
-use openclaw_config::clock::now_ms;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
-use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
+use openclaw_dispatch::{CommandNotices, Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
@@ -31,6 +31,7 @@ use tokio::sync::{Notify, watch};
 use super::run::StartError;
 use crate::channels::ChannelManager;
 use crate::connection::frame_budget::FrameBudget;
+use crate::control::GatewayControl;
 use crate::events::EventHub;
 use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::Door;
@@ -60,6 +61,8 @@ pub(super) struct Ingredients {
     pub(super) host: Host,
     pub(super) front: Arc<Front>,
     pub(super) reload: Reload,
+    /// Whether it goes on after one run.
+    pub(super) is_daemon: bool,
 }
 
 /// Opens the stores, starts dispatch, and puts everything together.
@@ -77,7 +80,11 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let approvals = Arc::<Approvals>::default();
     let skills = Arc::<SkillBook>::default();
     let platforms = Arc::<Platforms>::default();
-    let around = Arc::new(OwnSurroundings::new(given.reload, UsageIndex::new(layout.clone())));
+    let lock = command_lock(paths.state_dir()).await;
+    let sandboxes = Arc::new(Sandboxes::of_this_process(paths.state_dir()).of_gateway(lock.clone()));
+    let control = GatewayControl::new(given.reload, Arc::clone(&sessions), paths.state_dir().to_path_buf());
+    let usage = UsageIndex::new(layout.clone());
+    let around = Arc::new(OwnSurroundings::new(control, usage, given.is_daemon));
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
@@ -89,14 +96,15 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
-        command_lock: Some(command_lock(paths.state_dir()).await),
+        command_lock: Some(lock),
         approvals: Arc::clone(&approvals),
         command_sessions: command_sessions(&system_events, &heartbeats, settings.sessions.default_agent()),
-        sandboxes: Arc::new(Sandboxes::of_this_process(paths.state_dir())),
+        sandboxes: Arc::clone(&sandboxes),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
         surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
     })
     .await?;
+    wake_owed(&system_events, &heartbeats, &settings.sessions.default_agent());
     Ok(GatewayState {
         settings: sender,
         around,
@@ -113,6 +121,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         system_events,
         heartbeats,
         approvals,
+        sandboxes,
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
         host: given.host,
@@ -135,12 +144,21 @@ fn command_sessions(
     heartbeats: &Arc<Heartbeats>,
     default_agent: AgentId,
 ) -> Arc<CommandSessions> {
-    let (events, heartbeats) = (Arc::clone(events), Arc::clone(heartbeats));
-    Arc::new(CommandSessions::new(Box::new(move |key, line| {
-        events.enqueue_for_beat(key, line, now_ms());
-        let agent = Some(key.agent_or(&default_agent));
-        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent });
-    })))
+    let heartbeats = Arc::clone(heartbeats);
+    let wake = move |key: &SessionKey| {
+        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent: Some(key.agent_or(&default_agent)) });
+    };
+    let notices = CommandNotices::new(Arc::clone(events), Box::new(wake));
+    Arc::new(CommandSessions::keeping(Arc::new(notices)))
+}
+
+/// Agents go on that were not told before the last stop what became of their commands.
+fn wake_owed(events: &SystemEvents, heartbeats: &Heartbeats, default_agent: &AgentId) {
+    let agents: BTreeSet<AgentId> =
+        events.sessions_with_notices().iter().map(|key| key.agent_or(default_agent)).collect();
+    for agent in agents {
+        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent: Some(agent) });
+    }
 }
 
 /// Waits for the commands of a gateway that died here: each ends with it, and none may work beside its resumed run.

@@ -10,12 +10,14 @@ use openclaw_agent::skills;
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
-    Config, Environment, InvalidConfig, Loaded, Unmet, shared_place, unmet_protections, unsupported,
+    Config, Environment, InvalidConfig, Loaded, Unmet, shared_place, unheeded_approvals, unmet_protections,
+    unsupported,
 };
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_dispatch::outbox::OutboxError;
 use openclaw_models::Ask;
 use openclaw_sessions::StoreError;
+use openclaw_tools::exec_approvals::store::ApprovalsStore;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +40,7 @@ use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::{approval_events, free_memory, heartbeat, upkeep, web_chat};
+use crate::{approval_events, free_memory, heartbeat, sandbox_upkeep, sentinel, upkeep, web_chat};
 
 /// From the moment in which clients can connect to that in which hooks are told of it (spec `agent-runtime.md` §8.2).
 const STARTUP_HOOKS: Duration = Duration::from_millis(250);
@@ -234,8 +236,10 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     let auth = gateway.auth.clone();
     let (reload, asked) = Reload::new(options.environment.clone());
+    let is_daemon = options.log != LogTarget::Existing;
+    let front_door = Arc::clone(&front);
     let given =
-        Ingredients { loaded, auth, port, log_file, started, host, front: Arc::clone(&front), reload };
+        Ingredients { loaded, auth, port, log_file, started, host, front: front_door, reload, is_daemon };
     lock.begin_runs();
     old_state::migrate(&config).await;
     let state = Arc::new(assemble(&config, given).await?);
@@ -246,11 +250,11 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         // Whoever wanted to know may have given up.
         let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
     }
-    let is_daemon = options.log != LogTarget::Existing;
     if is_daemon {
         state.dispatch.follow_groups(crate::channels::moved::follow(&state));
         let sink = state.dispatch.inbound().await?;
         state.tasks.spawn(ChannelManager::run(Arc::clone(&state), sink));
+        state.tasks.spawn(sentinel::tell(Arc::clone(&state)));
     }
     if is_daemon && state.dispatch.has_hooks() {
         state.tasks.spawn(tell_hooks(Arc::clone(&state)));
@@ -365,6 +369,7 @@ fn serve(state: &Arc<GatewayState>) {
     state.tasks.spawn(ticker::run(Arc::clone(state)));
     state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
     state.tasks.spawn(upkeep::run(Arc::clone(state)));
+    state.tasks.spawn(sandbox_upkeep::run(Arc::clone(state)));
     state.tasks.spawn(free_memory::run(state.stopping.clone()));
     state.tasks.spawn(heartbeat::run(Arc::clone(state)));
     state.tasks.spawn(follow_skills(Arc::clone(state)));
@@ -408,6 +413,23 @@ fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[Sock
     }
     let told = Arc::clone(state);
     state.tasks.spawn(async move { report_model(&told).await });
+    let told = Arc::clone(state);
+    state.tasks.spawn_blocking(move || report_approvals(&told));
+}
+
+/// Names an approvals file that does not do what it is there for.
+fn report_approvals(state: &GatewayState) {
+    let config = state.config();
+    let store = ApprovalsStore::new(state.paths().state_dir(), &config.environment().home());
+    match store.load() {
+        Err(error) => tracing::warn!("{error}"),
+        Ok(loaded) if loaded.file.has_rules() => {
+            if let Some(says) = unheeded_approvals(&config) {
+                tracing::warn!("{}: {says}", loaded.path.display());
+            }
+        }
+        Ok(_) => {}
+    }
 }
 
 /// Names the default agent's model; finding it out may take a while.

@@ -128,8 +128,8 @@ fn mark(block: &mut Json<'_>, marker: Option<&Json<'static>>) {
 fn tool(tool: &ToolSpec) -> Json<'_> {
     let schema = tool.parameters.sent();
     object! {
-        "name": &tool.name,
-        "description": &tool.description,
+        "name": &*tool.name,
+        "description": &*tool.description,
         "input_schema": object! {
             "type": "object",
             "properties": &*schema.properties,

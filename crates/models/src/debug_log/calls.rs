@@ -57,7 +57,7 @@ impl CallLog {
         if self.parts.with_system {
             line.insert("system".to_owned(), json!(request.system));
         }
-        let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
         line.insert(
             "options".to_owned(),
             json!({"thinking": request.thinking.as_str(), "maxTokens": request.max_tokens,

@@ -75,7 +75,7 @@ fn generation(spec: &ModelSpec, request: &ModelRequest) -> Json<'static> {
 
 fn tool(tool: &ToolSpec) -> Json<'_> {
     let schema = &*tool.parameters.sent().whole;
-    object! {"name": &tool.name, "description": &tool.description, "parametersJsonSchema": schema}
+    object! {"name": &*tool.name, "description": &*tool.description, "parametersJsonSchema": schema}
 }
 
 #[cfg(test)]

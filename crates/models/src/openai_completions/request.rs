@@ -99,7 +99,7 @@ fn reasoning(
 fn tool<'a>(dialect: &Dialect<'_>, tool: &'a ToolSpec) -> Json<'a> {
     let parameters = &*tool.parameters.sent().whole;
     let mut function =
-        object! {"name": &tool.name, "description": &tool.description, "parameters": parameters};
+        object! {"name": &*tool.name, "description": &*tool.description, "parameters": parameters};
     if dialect.strict {
         function.put("strict", false);
     }

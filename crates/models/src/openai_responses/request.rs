@@ -90,7 +90,7 @@ pub(super) fn add_include(body: &mut Json<'_>) {
 
 /// A tool on offer.
 pub(super) fn tool<'a>(tool: &'a ToolSpec, strict: Json<'a>) -> Json<'a> {
-    object! {"type": "function", "name": &tool.name, "description": &tool.description,
+    object! {"type": "function", "name": &*tool.name, "description": &*tool.description,
     "parameters": &*tool.parameters.sent().whole, "strict": strict}
 }
 

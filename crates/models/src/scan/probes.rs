@@ -57,8 +57,8 @@ fn outcome(probed: Probed, check: impl Fn(&[Block]) -> Result<(), &'static str>)
 
 fn tool_question() -> ModelRequest {
     let ping = ToolSpec {
-        name: "ping".to_owned(),
-        description: "Return OK.".to_owned(),
+        name: "ping".into(),
+        description: "Return OK.".into(),
         parameters: json!({ "type": "object", "properties": {} }).into(),
     };
     let text = "Call the ping tool with {} and nothing else.";

@@ -33,6 +33,8 @@ pub(super) struct Run<'a> {
     pub(super) settings: &'a ModelSettings,
     pub(super) catalog: Catalog,
     pub(super) store: AuthStore,
+    /// The agent's own model.
+    pub(super) primary: ModelRef,
     pub(super) plan: Plan,
     pub(super) agent_dir: &'a Path,
     /// Unix milliseconds.
@@ -41,7 +43,7 @@ pub(super) struct Run<'a> {
 
 /// A model with one of its keys.
 pub(super) struct Bound {
-    spec: ModelSpec,
+    pub(super) spec: ModelSpec,
     key: Key,
     window: ContextWindow,
     thinking: ThinkingLevel,
@@ -108,7 +110,7 @@ impl Run<'_> {
     }
 
     /// Binds a model to each of its keys.
-    async fn bind(
+    pub(super) async fn bind(
         &self,
         reference: &ModelRef,
         thinking: AskedThinking,
@@ -165,7 +167,7 @@ impl Run<'_> {
             spec.base_url = base_url;
         }
         let auth = key.label.clone();
-        let (reference, name) = (spec.reference.clone(), spec.name.clone());
+        let (reference, name, sees) = (spec.reference.clone(), spec.name.clone(), spec.images);
         let reporter = key.label.profile.as_deref().map(|profile| self.reporter(profile));
         let cache = CacheRetention::effective(params.cache, spec.provider(), key.label.mode);
         let model: Box<dyn Model> = if spec.api == Api::Offline {
@@ -193,6 +195,7 @@ impl Run<'_> {
             cache,
             window,
             auth,
+            sees,
             reporter,
         })
     }

@@ -15,14 +15,13 @@ const TEMPORARY_FOR: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
     let (mut locks, mut temporary) = (Vec::new(), Vec::new());
-    // It is locked by the system, for as long as a write takes, and stays: removing it would let two write at once.
-    let config_lock = disk::beside(&premises.config_path, "lock");
+    let staying = staying_locks(premises);
     for dir in directories(premises) {
         for name in disk::Disk::list(&disk::RealDisk, &dir).unwrap_or_default() {
             let path = dir.join(&name);
             let Some(name) = name.to_str() else { continue };
             let is_lock =
-                path != config_lock && (name.ends_with(".json.lock") || name.ends_with(".jsonl.lock"));
+                !staying.contains(&path) && (name.ends_with(".json.lock") || name.ends_with(".jsonl.lock"));
             if is_lock && LockFile::is_left_behind(&disk::real(), &path)? {
                 locks.push(path);
             } else if name.ends_with(".tmp") && is_left_over(&path, name) {
@@ -42,6 +41,12 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         found.push(finding("files.temporary", Severity::Info, message, vec![Repair::SetAside(temporary)]));
     }
     Ok(())
+}
+
+/// Files that the system locks for as long as a write takes, and that stay: removing one would let two write at once.
+fn staying_locks(premises: &Premises) -> [PathBuf; 2] {
+    let approvals = premises.state.layout.state_dir().join("exec-approvals.json");
+    [&premises.config_path, &approvals].map(|file| disk::beside(file, "lock"))
 }
 
 fn directories(premises: &Premises) -> BTreeSet<PathBuf> {

@@ -295,12 +295,14 @@ fn what_dead_processes_left_is_cleared() {
 }
 
 #[test]
-fn the_lock_of_the_config_file_stays() {
+fn locks_of_the_system_stay() {
     let dir = Dir::new();
-    dir.write("openclaw.json.lock", "");
-    let lock = std::fs::File::options().write(true).open(dir.path("openclaw.json.lock")).unwrap();
-    lock.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    assert_eq!(dir.ids(), [""; 0]);
+    for name in ["openclaw.json.lock", "exec-approvals.json.lock"] {
+        dir.write(name, "");
+        let lock = std::fs::File::options().write(true).open(dir.path(name)).unwrap();
+        lock.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(dir.ids(), [""; 0], "{name}");
+    }
 }
 
 #[test]

@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::client::{self, Client};
 use super::people::{People, Said, Words};
 use super::world::answers_in;
-use super::{PATIENCE, Tally, model};
+use super::{PATIENCE, Tally, children, model};
 use crate::telegram::{Moment, TelegramServer};
 use crate::{GatewayUnderTest, WsClient};
 
 /// Between two looks at a message that is not done.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// Lines of the log that a failure shows.
 const LINES: usize = 60;
 
@@ -69,6 +69,7 @@ pub(super) async fn all(
         ends.insert(run.clone(), of_client(gateway, &mut socket, run, until).await?);
     }
     each_event_has_one_fate(&mut socket, pushed).await?;
+    let told_of = children::told(gateway, &mut socket, until).await?;
     drop(socket);
     gateway.terminate().await?;
     ensure!(!gateway.log().contains("damaged"), "a kill damages nothing:\n{}", log_of(gateway, &["damaged"]));
@@ -84,6 +85,7 @@ pub(super) async fn all(
     for run in server.made().iter().flat_map(answers_in) {
         found.entry(run).or_default().shown += 1;
     }
+    children::judge(gateway, &server.made(), told_of, tally)?;
     flag_answered_together(&server.made(), &mut ends);
     for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
         judge(gateway, &said.run, &ends, &found, true, tally)?;
@@ -151,7 +153,7 @@ fn names<'a>(trace: &'a Value, run: &'a str) -> Vec<&'a str> {
 }
 
 /// The last lines of the log that name one of these; of everything where nothing is named.
-fn log_of(gateway: &GatewayUnderTest, names: &[&str]) -> String {
+pub(super) fn log_of(gateway: &GatewayUnderTest, names: &[&str]) -> String {
     let log = gateway.log();
     let lines: Vec<&str> =
         log.lines().filter(|line| names.is_empty() || names.iter().any(|name| line.contains(name))).collect();

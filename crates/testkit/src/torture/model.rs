@@ -34,15 +34,40 @@ pub(super) async fn start() -> (ModelServer, watch::Receiver<Asked>) {
 }
 
 fn answer(request: &Captured, is_after_tool: bool) -> Reply {
+    if let Some(reply) = of_child(request) {
+        return reply;
+    }
     let runs = unanswered(request);
     let ends = |digits: &[char]| runs.iter().any(|run| run.ends_with(digits));
     if ends(&['1', '4', '7']) && !is_after_tool {
         let id = format!("call-{}", request.messages().len());
         return Reply::tool(&id, "read", &json!({"path": "openclaw-test-no-such-file"}));
     }
+    if ends(&['3', '8']) && !is_after_tool {
+        let id = format!("call-{}", request.messages().len());
+        // A child's task must not read like a question of people.
+        return Reply::tool(
+            &id,
+            "sessions_spawn",
+            &json!({"task": format!("dig a hole for {}", runs.join("+"))}),
+        );
+    }
     let named = if runs.is_empty() { "nobody".to_owned() } else { runs.join(" ") };
     let pieces = ["answer ", "to ", &named, " is here"];
     if ends(&['2', '5', '7']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
+}
+
+/// What a sub-agent answers; nothing where none asks. One in three has nothing to tell.
+fn of_child(request: &Captured) -> Option<Reply> {
+    let is_child = request.messages().first()?.to_string().contains("# Subagent Context")
+        || request.last_user_text().contains("Sub-agent announce step.");
+    let is_silent = request.body.to_string().contains("3+") || request.messages().len().is_multiple_of(3);
+    let is_step = request.last_user_text().contains("Sub-agent announce step.");
+    is_child.then(|| match (is_step, is_silent) {
+        (true, true) => Reply::text("ANNOUNCE_SKIP"),
+        (true, false) => Reply::text("Result: the hole is dug"),
+        (false, _) => Reply::paced(["the ", "hole ", "is ", "dug"], PACE),
+    })
 }
 
 /// The numbers of the messages said since the model's last answer.

@@ -20,6 +20,8 @@ use crate::telegram::{Moment, TelegramServer};
 use crate::{GatewaySetup, GatewayUnderTest};
 
 const CLIENTS: usize = 3;
+/// How the ends of sub-agents are told, chapter by chapter.
+const ANNOUNCES: [&str; 3] = ["step", "raw", "summary"];
 /// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
 const TRIES: usize = 2;
 
@@ -50,6 +52,7 @@ impl World {
         let (model, asked) = model::start().await;
         // In every other chapter what is typed at once is one message.
         let gathered = if seed.is_multiple_of(2) { 0 } else { 80 };
+        let at = usize::try_from(seed).unwrap_or_default() % ANNOUNCES.len();
         let telegram = json!({
             "botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"],
             "groupPolicy": "open", "groups": {"*": {"requireMention": false}},
@@ -57,6 +60,7 @@ impl World {
         let config = json!({
             "channels": {"telegram": telegram},
             "session": {"dmScope": "per-peer"},
+            "agents": {"defaults": {"subagents": {"announceMode": ANNOUNCES[at], "maxConcurrent": 4}}},
             "messages": {"queue": {"mode": mode, "debounceMs": 50}, "inbound": {"debounceMs": gathered}},
         });
         let setup = GatewaySetup::new(&plan.program).fake_model(&model.v1()).config(config);

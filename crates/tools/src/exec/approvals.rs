@@ -1,7 +1,7 @@
 //! Which commands may run on this host without a person's word (spec `tools.md` §3.3, §3.4).
 //!
 //! [`analysis`] reads a command line as a shell would, or says that it can't. [`allowlist`] decides whether every program in
-//! it may run unasked. [`file`](mod@file) is `exec-approvals.json`, [`store`] reads and writes it. [`resolve`] combines it with
+//! it may run unasked. [`flaw`] says what is wrong with a file. [`file`](mod@file) is `exec-approvals.json`, [`store`] reads and writes it. [`resolve`] combines it with
 //! `tools.exec` and decides: run, ask or deny. Only [`store`] and [`executable::OnDisk`] touch the disk.
 
 pub mod allowlist;
@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod command_runners;
 pub mod executable;
 pub mod file;
+pub mod flaw;
 pub mod pattern;
 pub mod resolve;
 pub mod safe_bins;

@@ -5,15 +5,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use openclaw_protocol::SessionKey;
+use tokio::sync::oneshot;
 
 use super::approvals::resolve::{Asked, Decision};
 use super::gate::Case;
+use super::promise::{Notice, Promise, PromiseKind, Promised, tail_below};
 use super::session::{Ending, Order, Session, signal_name};
 use super::sessions::{CommandSessions, NotStarted, Owner};
 use crate::approvals::{Decision as Word, Question};
-
-/// Characters of the output that the agent is told.
-const TOLD: usize = 400;
 
 /// All that is needed to run the command later.
 pub(super) struct Waiting {
@@ -29,73 +28,118 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Waits for the word, then runs the command or does not.
-    pub(super) async fn settle(self, deciding: impl Future<Output = Option<Word>>) {
+    /// Waits for the word, then runs the command or does not. `promised` is told when it is stored that the agent will hear of it.
+    pub(super) async fn settle(
+        self,
+        deciding: impl Future<Output = Option<Word>>,
+        promised: oneshot::Sender<()>,
+    ) {
+        let Some(sessions) = self.sessions.upgrade() else { return };
+        sessions.promise(self.promise()).await;
+        drop(sessions);
+        // The call may be over already.
+        let _ = promised.send(());
         let asked = deciding.await.map_or(Asked::TimedOut, Asked::Answered);
-        let decision = match self.case.judge(asked).await {
-            Ok(judged) => judged.decision,
-            Err(error) => Decision::Deny(error.to_string()),
+        let (decision, not_kept) = match self.case.judge(asked).await {
+            Ok(judged) => (judged.decision, judged.not_kept),
+            Err(error) => (Decision::Deny(error.to_string()), None),
         };
+        if let Some(why) = not_kept {
+            // The clients have been told that it was decided by now.
+            self.tell(&self.line("allowed this once, the rule for the future was not kept", &why)).await;
+        }
         match decision {
             Decision::Run | Decision::RunAndRemember => self.run().await,
-            Decision::Deny(reason) => self.tell(&self.line("denied", &reason)),
+            Decision::Deny(reason) => self.conclude(Some(self.line("denied", &reason))).await,
             // It was asked, and is not asked again.
-            Decision::Ask => self.tell(&self.line("denied", "approval-timeout")),
+            Decision::Ask => self.conclude(Some(self.line("denied", "approval-timeout"))).await,
         }
     }
 
     async fn run(self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
-        let Self { case, question, order, call_id, owner, told, notice, sessions: weak } = self;
-        let started = sessions.start(&call_id, owner, order);
-        drop(sessions);
-        let tell = |line: &str| tell(&weak, told.as_ref(), line);
-        let line = |what: &str, why: &str| line(&case, &question, what, why);
-        let session = match started {
+        // Before it begins: from here on nobody may hear that it did not run.
+        sessions.amend(self.allowed(None)).await;
+        let session = match sessions.start(&self.call_id, &self.owner, self.order.clone()) {
             Ok(session) => session,
             Err(error) => {
                 let why = match error {
                     NotStarted::TooMany => "too many commands run".to_owned(),
                     NotStarted::Io(error) => format!("cannot start: {error}"),
                 };
-                return tell(&line("denied", &why));
+                return self.conclude(Some(self.line("denied", &why))).await;
             }
         };
+        let promise = self.allowed(Some(&session));
+        *session.promised.lock() = Some(Promised::Allowed(promise.clone()));
         session.put_in_background();
+        sessions.amend(promise).await;
+        drop(sessions);
+        let notice = self.notice;
         if tokio::time::timeout(notice, session.ended()).await.is_err() {
-            tell(&line("running", &format!("session={}, >{}s", session.id, notice.as_secs())));
+            let line = self.line("running", &format!("session={}, >{}s", session.id, notice.as_secs()));
+            self.tell(&line).await;
             session.ended().await;
         }
-        if let Some(how) = how(&session) {
-            let head = format!(
-                "Exec finished ({} id={}, session={}, {how})",
-                case.host.as_str(),
-                question.id,
-                session.id
-            );
-            let tail = tail(&session);
-            tell(&if tail.is_empty() { head } else { format!("{head}\n{tail}") });
-        }
+        let told = how(&session)
+            .map(|how| format!("{}{}", self.finished(Some(&session), &how), tail_below(&session)));
+        self.conclude(told).await;
     }
 
     fn line(&self, what: &str, why: &str) -> String {
         line(&self.case, &self.question, what, why)
     }
 
-    fn tell(&self, line: &str) {
-        tell(&self.sessions, self.told.as_ref(), line);
+    /// `Exec finished (gateway id=…, session=…, code 0)`
+    fn finished(&self, session: Option<&Session>, how: &str) -> String {
+        let session = session.map(|session| format!("session={}, ", session.id)).unwrap_or_default();
+        format!("Exec finished ({} id={}, {session}{how})", self.case.host.as_str(), self.question.id)
+    }
+
+    /// That the agent will hear what was decided.
+    fn promise(&self) -> Promise {
+        self.promise_to_tell(
+            PromiseKind::Approval,
+            &self.question.id,
+            self.line("denied", "gateway-restarted"),
+        )
+    }
+
+    /// That the agent will hear what became of the command that was allowed.
+    fn allowed(&self, session: Option<&Session>) -> Promise {
+        let name = session.map_or(self.question.id.as_str(), |session| session.id.as_str());
+        self.promise_to_tell(PromiseKind::Command, name, self.finished(session, "gateway restarted"))
+    }
+
+    fn promise_to_tell(&self, kind: PromiseKind, name: &str, line: String) -> Promise {
+        Promise {
+            id: self.question.id.clone(),
+            kind,
+            scope: self.owner.scope.clone(),
+            name: name.to_owned(),
+            notice: self.told.clone().map(|session_key| Notice { session_key, line }),
+        }
+    }
+
+    async fn tell(&self, line: &str) {
+        if let (Some(sessions), Some(key)) = (self.sessions.upgrade(), &self.told) {
+            sessions.tell(key, line, None).await;
+        }
+    }
+
+    /// Says the last of it; nothing where the agent knows.
+    async fn conclude(&self, line: Option<String>) {
+        let Some(sessions) = self.sessions.upgrade() else { return };
+        match self.told.as_ref().zip(line) {
+            Some((key, line)) => sessions.tell(key, &line, Some(&self.question.id)).await,
+            None => sessions.withdraw(&self.question.id).await,
+        }
     }
 }
 
 /// `Exec denied (gateway id=…, user-denied): ls`
 fn line(case: &Case, question: &Question, what: &str, why: &str) -> String {
     format!("Exec {what} ({} id={}, {why}): {}", case.host.as_str(), question.id, case.command)
-}
-
-fn tell(sessions: &Weak<CommandSessions>, told: Option<&SessionKey>, line: &str) {
-    if let (Some(sessions), Some(key)) = (sessions.upgrade(), told) {
-        sessions.tell(key, line);
-    }
 }
 
 /// Nothing of one that the agent ended itself.
@@ -106,11 +150,4 @@ fn how(session: &Session) -> Option<String> {
         Ending::TimedOut => "timed out".to_owned(),
         Ending::Killed => return None,
     })
-}
-
-fn tail(session: &Session) -> String {
-    let printed = session.printed();
-    let printed = printed.trim();
-    let start = printed.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
-    printed.get(start..).unwrap_or_default().to_owned()
 }

@@ -92,7 +92,7 @@ pub async fn run(
     let order = order_of(&settings, &plan, directory.to_owned(), login_path.as_deref());
     let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
     let owner = Owner { scope: SCOPE.to_owned(), told, kept: settings.kept };
-    let session = settings.sessions.start_alone("chat-bash", owner, order)?;
+    let session = settings.sessions.start_alone("chat-bash", &owner, order)?;
     let _foreground = Foreground(&session);
     tokio::select! { biased;
         () = session.ended() => {}
@@ -101,7 +101,7 @@ pub async fn run(
             session.ended().await;
         }
         () = sleep(window) => {
-            session.put_in_background();
+            settings.sessions.put_in_background(&session).await;
         }
     }
     Ok(PersonsCommand::from(&*session))

@@ -93,7 +93,13 @@ pub(super) fn on_host(
 ) -> Launch {
     let shell = shell(settings);
     let arguments = ["-c", command, &shell].map(Into::into).to_vec();
-    Launch { arguments, program: shell.into(), environment, directory: directory.to_owned() }
+    Launch {
+        arguments,
+        program: shell.into(),
+        environment,
+        directory: directory.to_owned(),
+        ending: Vec::new(),
+    }
 }
 
 /// Asks a login shell for its `PATH`; nothing if it does not say.
@@ -110,7 +116,7 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         lock: settings.lock.clone(),
     };
     let owner = Owner { scope: String::new(), told: None, kept: settings.kept };
-    let session = settings.sessions.start("login-path", owner, order).ok()?;
+    let session = settings.sessions.start("login-path", &owner, order).ok()?;
     let _foreground = Foreground(&session);
     cancel.run_until_cancelled(session.ended()).await?;
     // The profile may print; the path is the last line.

@@ -43,6 +43,8 @@ pub(super) struct Case {
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
     pub(super) decision: Decision,
+    /// Why the rule that a person gave for the future is not kept.
+    pub(super) not_kept: Option<String>,
     found: Evaluation,
     rules: Effective,
 }
@@ -79,34 +81,41 @@ impl Case {
             },
         );
         let decision = decide(self.host, &rules, &found, asked);
-        match decision {
-            Decision::Run => self.note(
-                |file| {
-                    for (pattern, path) in found.used_entries() {
-                        file.record_use(&self.agent, pattern, &self.command, path, now_ms());
-                    }
-                },
-                !found.used_entries().is_empty(),
-            ),
-            Decision::RunAndRemember => self.note(
-                |file| {
-                    for pattern in found.to_allow_always() {
-                        file.allow(&self.agent, pattern, &mut mint);
-                    }
-                },
-                true,
-            ),
-            Decision::Ask | Decision::Deny(_) => {}
-        }
-        Ok(Judged { decision, found, rules })
+        let not_kept = match decision {
+            Decision::Run => {
+                self.note_use(&found);
+                None
+            }
+            Decision::RunAndRemember => self.keep(&found).err().map(|error| error.to_string()),
+            Decision::Ask | Decision::Deny(_) => None,
+        };
+        Ok(Judged { decision, not_kept, found, rules })
     }
 
     /// The command runs all the same where the file can't be written.
-    fn note(&self, change: impl FnOnce(&mut ApprovalsFile), is_change: bool) {
-        let Some(store) = self.store.as_ref().filter(|_| is_change) else { return };
-        if let Err(error) = store.update(change) {
+    fn note_use(&self, found: &Evaluation) {
+        let Some(store) = self.store.as_ref().filter(|_| !found.used_entries().is_empty()) else { return };
+        let noted = store.update(|file| {
+            for (pattern, path) in found.used_entries() {
+                file.record_use(&self.agent, pattern, &self.command, path, now_ms());
+            }
+        });
+        if let Err(error) = noted {
             tracing::warn!(%error, "the use of the allowlist is not noted");
         }
+    }
+
+    /// Puts the programs of the command on the allowlist. Where that fails the command runs, this once.
+    fn keep(&self, found: &Evaluation) -> Result<(), ApprovalsError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let kept = store.update(|file| {
+            for pattern in found.to_allow_always() {
+                file.allow(&self.agent, pattern, &mut mint);
+            }
+        });
+        kept.map(drop).inspect_err(|error| {
+            tracing::error!(%error, "allow-always was answered, and the rule is not kept");
+        })
     }
 
     /// What people are asked.

@@ -5,7 +5,10 @@
 //! kills its group, or the one whose number it was told. No moment is left open: while a command is being started, the child has a copy of the pipe's other end, which
 //! closes when the command itself takes over, and by then it is in the group. What leaves the group (`setsid`) is not
 //! reached, as with a timeout.
+//!
+//! A command of a container is no child of ours. For such a one the guard runs the program that ends it, and then kills its group.
 
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, PipeWriter, Write};
 use std::path::Path;
@@ -17,18 +20,21 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use openclaw_config::private_file;
 use tokio::process::{Child, Command};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::leftovers::Leftovers;
 
 /// Signals a command sends to its own group do not end the guard.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2; group=0
 while read -r line; do [ -n \"$line\" ] || exit 0; group=-$line; done
+[ $# -eq 0 ] || \"$@\" </dev/null >/dev/null 2>&1
 kill -s KILL -- \"$group\"";
 const SHELL: &str = "/bin/sh";
 /// How long the commands of a gateway that died have to be gone.
 const WAIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
+/// How long the program may take that ends a command elsewhere.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// In the state directory. Its content says nothing.
 const LOCK_NAME: &str = "commands.lock";
@@ -84,27 +90,43 @@ pub(super) struct Guard {
     group: Pid,
     /// Nothing once the group was killed or released.
     line: Option<PipeWriter>,
+    /// Whether the guard has a program to run before the group is killed.
+    ends_elsewhere: bool,
     /// Not waited for before the end: until then nobody else gets its number, which is the group's.
-    _shell: Child,
+    shell: Child,
 }
 
 impl Guard {
     pub(super) fn start(lock: Option<&CommandLock>) -> io::Result<Self> {
+        Self::start_with(lock, &[], &[])
+    }
+
+    /// Of a command that also `ending` has to end, a program with its arguments.
+    pub(super) fn start_with(
+        lock: Option<&CommandLock>,
+        ending: &[OsString],
+        environment: &[(String, String)],
+    ) -> io::Result<Self> {
         let (reader, line) = io::pipe()?;
+        let ends_elsewhere = !ending.is_empty();
+        let environment = if ends_elsewhere { environment } else { &[] };
         let file = lock.and_then(|lock| lock.file.as_ref());
         let held = file.map(|file| file.try_clone()).transpose()?;
         let shell = Command::new(SHELL)
             .arg("-c")
             .arg(SCRIPT)
+            .arg(SHELL)
+            .args(ending)
             .current_dir("/")
             .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(reader)
             .stdout(held.map_or_else(Stdio::null, Stdio::from))
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
         let pid = shell.id().and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Self { group: Pid::from_raw(pid), line: Some(line), _shell: shell })
+        Ok(Self { group: Pid::from_raw(pid), line: Some(line), ends_elsewhere, shell })
     }
 
     /// The process group for the command.
@@ -121,9 +143,22 @@ impl Guard {
 
     /// Kills the command and everything it left in its group.
     pub(super) fn kill(&mut self) {
-        if self.line.take().is_some() {
-            // Gone already is as good.
-            let _ = killpg(self.group, Signal::SIGKILL);
+        // Without its line the guard does the rest where there is more to do.
+        if self.line.take().is_some() && !self.ends_elsewhere {
+            self.kill_group();
+        }
+    }
+
+    fn kill_group(&self) {
+        // Gone already is as good.
+        let _ = killpg(self.group, Signal::SIGKILL);
+    }
+
+    /// Waits until a killed command has ended elsewhere too, or that took too long.
+    pub(super) async fn has_killed(mut self) {
+        if self.ends_elsewhere && timeout(ENDING, self.shell.wait()).await.is_err() {
+            tracing::warn!("a command in a container may still run: it could not be ended");
+            self.kill_group();
         }
     }
 
@@ -165,11 +200,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_not_in_the_group_is_ended_by_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = dir.path().join("note");
+        let ending = ["/bin/sh", "-c", "echo \"$WORD\" > \"$0\"", note.to_str().unwrap()].map(OsString::from);
+        let environment = [("WORD".to_owned(), "ended".to_owned())];
+        let mut guard = Guard::start_with(None, &ending, &environment).unwrap();
+        let mut child = command("exec sleep 1000", &guard);
+        guard.kill();
+        guard.has_killed().await;
+        assert_eq!(std::fs::read_to_string(&note).unwrap(), "ended\n");
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
+        let mut guard = Guard::start_with(None, &ending, &environment).unwrap();
+        std::fs::remove_file(&note).unwrap();
+        guard.release();
+        assert_eq!(guard.shell.wait().await.unwrap().code(), Some(0));
+        assert!(!note.exists(), "a released command is not ended");
+    }
+
+    #[tokio::test]
     async fn what_a_released_command_left_behind_lives_on() {
         let mut guard = Guard::start(None).unwrap();
         let mut child = command("read -r line; exit 3", &guard);
         guard.release();
-        assert_eq!(guard._shell.wait().await.unwrap().code(), Some(0), "the guard is gone");
+        assert_eq!(guard.shell.wait().await.unwrap().code(), Some(0), "the guard is gone");
         drop(guard);
         drop(child.stdin.take());
         assert_eq!(child.wait().await.unwrap().code(), Some(3));
@@ -200,7 +254,7 @@ mod tests {
                 tokio::time::sleep(POLL).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
+        timeout(Duration::from_secs(30), gone).await.unwrap();
         assert!(is_there(busy_group));
         drop(running.stdin.take());
         assert_eq!(running.wait().await.unwrap().code(), Some(3));

@@ -164,11 +164,12 @@ fn host(settings: &ExecSettings, args: &Args) -> Result<(ExecHost, Option<ToolVa
         // The rules of the file hold whatever the settings allow.
         return Ok((requested, Some(narrowed(settings, args))));
     }
+    let has_rules = settings.security.is_some() || settings.ask.is_some();
     match ExecGate::of(settings.host, settings.security, settings.ask) {
-        ExecGate::Open => Ok((requested, None)),
+        ExecGate::Open if !has_rules => Ok((requested, None)),
         ExecGate::Denied => Err("exec denied: security=deny".into()),
-        // Without a host it runs here: rules that are set hold here as well.
-        ExecGate::NeedsApproval => Ok((ExecHost::Gateway, Some(narrowed(settings, args)))),
+        // Without a host it runs here: rules that are set hold here as on the host `gateway`, and those of the file with them.
+        ExecGate::Open | ExecGate::NeedsApproval => Ok((ExecHost::Gateway, Some(narrowed(settings, args)))),
         ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: this session runs in no sandbox. Set \
                                        agents.defaults.sandbox.mode, or tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
                                        commands on this host without one."
@@ -343,7 +344,8 @@ mod tests {
         let (here, anywhere) = (ExecHost::Gateway, ExecHost::Sandbox);
         for (settings, args, expect) in [
             (settings(None, None, None), json!({}), (anywhere, None)),
-            (settings(None, Some(Full), Some(Off)), json!({}), (anywhere, None)),
+            (settings(None, Some(Full), Some(Off)), json!({}), (here, Some((Full, Off)))),
+            (settings(None, None, Some(Off)), json!({}), (here, Some((Allowlist, Off)))),
             (settings(None, Some(Allowlist), None), json!({}), (here, Some((Allowlist, OnMiss)))),
             (settings(None, None, Some(Always)), json!({"ask": "off"}), (here, Some((Allowlist, Always)))),
             (on_gateway(None, OnMiss), json!({}), (here, Some((Allowlist, OnMiss)))),

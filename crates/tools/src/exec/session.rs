@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use nix::sys::signal::Signal;
 use openclaw_config::clock::now_ms;
+use openclaw_protocol::SessionKey;
 use parking_lot::Mutex;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::CommandLock;
 use super::output::{Output, Stream};
+use super::promise::Promised;
+use super::sessions::Owner;
 use super::start::{Input, Started};
 use super::terminal::Queries;
 use crate::sandbox::Launch;
@@ -55,6 +58,10 @@ pub(crate) struct Session {
     pub(crate) id: String,
     /// Whose it is: others do not see it.
     pub(crate) scope: String,
+    /// Whom its end is told.
+    pub(super) told: Option<SessionKey>,
+    /// What its owner was promised to hear of it.
+    pub(super) promised: Mutex<Option<Promised>>,
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) pid: Option<u32>,
@@ -112,7 +119,7 @@ pub(crate) struct NotWritable;
 impl Session {
     pub(super) fn new(
         id: String,
-        scope: String,
+        owner: &Owner,
         order: &Order,
         pid: Option<u32>,
         input: Input,
@@ -121,7 +128,9 @@ impl Session {
         let output = || Output::new(order.max_output_chars);
         Self {
             id,
-            scope,
+            scope: owner.scope.clone(),
+            told: owner.told.clone(),
+            promised: Mutex::default(),
             command: order.command.clone(),
             cwd: order.cwd.clone(),
             pid,
@@ -179,6 +188,9 @@ impl Session {
                 Some(lock) => lock.keep(guard),
                 None => guard.release(),
             }
+        } else {
+            guard.kill();
+            guard.has_killed().await;
         }
         let ending = match (stop, status.flatten()) {
             (Some(Stop::Killed), _) => Ending::Killed,

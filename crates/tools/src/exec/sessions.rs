@@ -1,5 +1,6 @@
 //! The commands of a gateway that run, and those in the background that have ended a while ago (spec `tools.md` §3.2, §4).
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::by_person::NotRun;
+use super::promise::{Notices, OnExit, Promise, Promised, Unkept, tail_behind};
 use super::session::{Ending, Order, Session, signal_name};
 use super::slug;
 use super::start::{Input, start};
@@ -19,13 +21,10 @@ const MOST_RUNNING: usize = 256;
 const MOST_ENDED: usize = 128;
 /// Characters of what they printed, all in all.
 const MOST_PRINTED: usize = 8 << 20;
-/// Characters of the output that the owner of a command is told.
-const TOLD: usize = 400;
+/// Commands that ended with an earlier gateway and are remembered.
+const MOST_LOST: usize = 512;
 /// How long what ended is remembered, in seconds (spec `tools.md` §4).
 const CLEANUP: std::ops::RangeInclusive<u64> = 60..=3 * 3600;
-
-/// Told that a command in the background has ended: its owner's session, and a line for the agent.
-pub type OnExit = Box<dyn Fn(&SessionKey, &str) + Send + Sync>;
 
 /// The commands of one gateway. Dropping it ends them.
 pub struct CommandSessions {
@@ -37,7 +36,9 @@ struct Known {
     sessions: Mutex<Vec<Arc<Session>>>,
     /// Held while a command is started beside which no other of its scope may run.
     alone: Mutex<()>,
-    on_exit: OnExit,
+    notices: Arc<dyn Notices>,
+    /// Those that ended with an earlier gateway: their scopes and ids.
+    lost: Mutex<VecDeque<(String, String)>>,
     /// Ends all of them.
     kill: CancellationToken,
 }
@@ -69,17 +70,86 @@ impl std::fmt::Debug for CommandSessions {
 }
 
 impl CommandSessions {
-    /// None yet.
+    /// None yet. Nothing of them outlives this process.
     pub fn new(on_exit: OnExit) -> Self {
+        Self::keeping(Arc::new(Unkept(on_exit)))
+    }
+
+    /// None yet. What is promised of them is kept there.
+    pub fn keeping(notices: Arc<dyn Notices>) -> Self {
         let kill = CancellationToken::new();
-        let known =
-            Known { sessions: Mutex::default(), alone: Mutex::default(), on_exit, kill: kill.clone() };
+        let known = Known {
+            sessions: Mutex::default(),
+            alone: Mutex::default(),
+            notices,
+            lost: Mutex::default(),
+            kill: kill.clone(),
+        };
         Self { known: Arc::new(known), _all: kill.drop_guard() }
     }
 
-    /// Tells an agent something of its commands.
-    pub(super) fn tell(&self, key: &SessionKey, line: &str) {
-        (self.known.on_exit)(key, line);
+    /// Commands that ended with an earlier gateway: their scopes and ids, the oldest first.
+    pub fn remember_lost(&self, commands: impl IntoIterator<Item = (String, String)>) {
+        let mut lost = self.known.lost.lock();
+        lost.extend(commands);
+        let too_many = lost.len().saturating_sub(MOST_LOST);
+        lost.drain(..too_many);
+    }
+
+    /// Whether a command of this id ended with an earlier gateway.
+    pub(crate) fn is_lost(&self, scope: &str, id: &str) -> bool {
+        self.known.lost.lock().iter().any(|(of, lost)| of == scope && lost == id)
+    }
+
+    /// This process is about to end, and the commands with it: keeps what those in the background have printed so far.
+    pub async fn note_output(&self) {
+        let running: Vec<Arc<Session>> = {
+            let sessions = self.known.sessions.lock();
+            sessions.iter().filter(|session| session.end().is_none()).cloned().collect()
+        };
+        let promises = running.iter().filter_map(|session| {
+            let promised = session.promised.lock().clone()?;
+            Some(promised.with_tail(session)).filter(|promise| promise.notice.is_some())
+        });
+        let promises: Vec<Promise> = promises.collect();
+        if !promises.is_empty() {
+            self.known.notices.amend(promises).await;
+        }
+    }
+
+    /// Puts a command in the background, and its owner will hear of its end; `false`: it has ended already.
+    pub(super) async fn put_in_background(&self, session: &Session) -> bool {
+        let promised = Promised::of(session);
+        let promise = promised.promise().clone();
+        let id = promise.id.clone();
+        // Before it is made: whoever ends the command from here on withdraws it.
+        *session.promised.lock() = Some(promised);
+        self.known.notices.promise(promise).await;
+        let is_running = session.put_in_background();
+        if !is_running {
+            self.withdraw(&id).await;
+        }
+        is_running
+    }
+
+    /// An agent is promised something, before it is told so.
+    pub(super) async fn promise(&self, promise: Promise) {
+        self.known.notices.promise(promise).await;
+    }
+
+    /// A promise stands differently now.
+    pub(super) async fn amend(&self, promise: Promise) {
+        self.known.notices.amend(vec![promise]).await;
+    }
+
+    /// Tells an agent something of its commands. `fulfils`: the promise that is fulfilled with it.
+    pub(super) async fn tell(&self, key: &SessionKey, line: &str, fulfils: Option<&str>) {
+        self.known.notices.tell(key, line, fulfils).await;
+    }
+
+    /// Nothing is left to be told of a promise.
+    pub(super) async fn withdraw(&self, id: &str) {
+        self.known.withdraw(id).await;
     }
 
     /// Does something beside all calls, until the commands of the gateway are ended.
@@ -98,7 +168,7 @@ impl CommandSessions {
     pub(super) fn start(
         &self,
         call_id: &str,
-        owner: Owner,
+        owner: &Owner,
         order: Order,
     ) -> Result<Arc<Session>, NotStarted> {
         if self.known.sessions.lock().iter().filter(|session| session.end().is_none()).count() >= MOST_RUNNING
@@ -110,20 +180,19 @@ impl CommandSessions {
         let mut sessions = self.known.sessions.lock();
         let id = slug::free(call_id, |id| sessions.iter().any(|session| session.id == id));
         let kill = self.known.kill.child_token();
-        let session = Session::new(id, owner.scope.clone(), &order, started.child.id(), input, kill);
+        let session = Session::new(id, owner, &order, started.child.id(), input, kill);
         let session = Arc::new(session);
         sessions.push(Arc::clone(&session));
         drop(sessions);
-        let (known, driven) = (Arc::downgrade(&self.known), Arc::clone(&session));
+        let (known, driven, kept) = (Arc::downgrade(&self.known), Arc::clone(&session), owner.kept);
         tokio::spawn(async move {
             driven.drive(order, started).await;
-            let all = known
-                .upgrade()
-                .filter(|known| known.has_ended(&driven, &owner))
-                .map(|known| known.kill.clone());
-            let Some(all) = all else { return };
+            let all = match known.upgrade() {
+                Some(known) if known.has_ended(&driven).await => known.kill.clone(),
+                Some(_) | None => return,
+            };
             tokio::select! {
-                () = tokio::time::sleep(owner.kept) => {}
+                () = tokio::time::sleep(kept) => {}
                 () = all.cancelled() => {}
             }
             if let Some(known) = known.upgrade() {
@@ -137,7 +206,7 @@ impl CommandSessions {
     pub(super) fn start_alone(
         &self,
         call_id: &str,
-        owner: Owner,
+        owner: &Owner,
         order: Order,
     ) -> Result<Arc<Session>, NotRun> {
         let _alone = self.known.alone.lock();
@@ -174,16 +243,31 @@ impl CommandSessions {
 
 impl Known {
     /// A command has ended; whether it is remembered.
-    fn has_ended(&self, session: &Arc<Session>, owner: &Owner) -> bool {
-        if !session.is_in_background() {
+    async fn has_ended(&self, session: &Arc<Session>) -> bool {
+        let is_remembered = session.is_in_background();
+        if is_remembered {
+            self.make_room();
+        } else {
             self.forget(session);
-            return false;
         }
-        if let Some((key, line)) = owner.told.as_ref().zip(told(session)) {
-            (self.on_exit)(key, &line);
+        let promised = session.promised.lock().clone();
+        match promised {
+            None | Some(Promised::Allowed(_)) => {}
+            Some(Promised::Background(promise)) => {
+                match session.told.as_ref().zip(told(session)).filter(|_| is_remembered) {
+                    Some((key, line)) => self.notices.tell(key, &line, Some(&promise.id)).await,
+                    None => self.withdraw(&promise.id).await,
+                }
+            }
         }
-        self.make_room();
-        true
+        is_remembered
+    }
+
+    /// What ends because this process does is not withdrawn: the next one tells of it.
+    async fn withdraw(&self, id: &str) {
+        if !self.kill.is_cancelled() {
+            self.notices.withdraw(id).await;
+        }
     }
 
     /// The oldest of those that ended go where there are too many.
@@ -216,11 +300,7 @@ fn told(session: &Session) -> Option<String> {
         Ending::Killed => return None,
     };
     let id: String = session.id.chars().take(8).collect();
-    let printed = session.printed().split_whitespace().collect::<Vec<_>>().join(" ");
-    let start = printed.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
-    let tail = printed.get(start..).unwrap_or_default();
-    let tail = if tail.is_empty() { String::new() } else { format!(" :: {tail}") };
-    Some(format!("Exec {what} ({id}, {how}){tail}"))
+    Some(format!("Exec {what} ({id}, {how}){}", tail_behind(session)))
 }
 
 #[cfg(test)]

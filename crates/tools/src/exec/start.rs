@@ -9,6 +9,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::guard::Guard;
 use super::session::Order;
+use crate::sandbox::Launch;
 
 /// Size of the terminal (spec `tools.md` §3.1 row 10).
 const TERMINAL: (u16, u16) = (30, 120);
@@ -45,7 +46,8 @@ enum Reader {
 
 /// Starts it in the group of a new guard, or, in a terminal, as the head of its own.
 pub(super) fn start(order: &Order) -> io::Result<Started> {
-    let guard = Guard::start(order.lock.as_ref())?;
+    let Launch { ending, environment, .. } = &order.launch;
+    let guard = Guard::start_with(order.lock.as_ref(), ending, environment)?;
     if order.in_terminal { in_terminal(order, guard) } else { with_pipes(order, guard) }
 }
 

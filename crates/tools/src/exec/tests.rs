@@ -38,6 +38,8 @@ impl Bench {
                 message: None,
                 apply_patch: false,
                 web: crate::testing::web(&openclaw_config::settings::WebTools::default()),
+                image: None,
+                has_gateway: false,
             }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,
@@ -166,7 +168,10 @@ async fn the_host_runs_without_asking_only_what_its_rules_allow() {
     assert_eq!(Bench::with(open).says(json!({"command": "/usr/bin/printf hi; ls"})).await, miss);
     rules("{");
     let torn = Bench::with(open).says(json!({"command": "echo hi"})).await;
-    assert!(torn.contains("exec-approvals.json is invalid") && torn.contains("mend or remove it"), "{torn}");
+    assert!(
+        torn.contains("exec-approvals.json is invalid") && torn.contains("a person has to mend it"),
+        "{torn}"
+    );
     assert!(people.waiting().is_empty());
 }
 

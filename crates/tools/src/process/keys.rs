@@ -84,6 +84,21 @@ const NAMED: &[(&str, Sequence)] = &[
     ("kpenter", Sequence::Function('M')),
 ];
 
+/// What can be given as a key, for the model.
+pub(super) const KNOWN: &str = "Keys are single characters, enter, tab, escape, space, backspace, up, down, left, right, home, end, insert, \
+                                delete, pageup, pagedown, f1 to f12, kp0 to kp9, kpenter, ^D, and any of them after C-, M- or S-. Text \
+                                goes into literal.";
+
+/// Whether it is a key: a single character or a name, whatever is held.
+pub(super) fn is_known(key: &str) -> bool {
+    let token = if key.trim().is_empty() { key } else { key.trim() };
+    if token.strip_prefix('^').and_then(single).and_then(control).is_some() {
+        return true;
+    }
+    let (_, name) = held(token);
+    single(name).is_some() || NAMED.iter().any(|(known, _)| name.eq_ignore_ascii_case(known))
+}
+
 /// Keys by name, then bytes in hex, then text, in the order in which they are sent: text first, as it stands.
 pub(super) fn encoded(keys: &[String], hex: &[String], literal: &str) -> Keys {
     let mut out = Keys::default();
@@ -253,6 +268,27 @@ mod tests {
             ]
         );
         assert_eq!(encoded(&[], &[], ""), Keys::default());
+    }
+
+    #[test]
+    fn a_word_is_no_key() {
+        for (key, expect) in [
+            ("enter", true),
+            ("C-c", true),
+            ("^D", true),
+            ("S-Tab", true),
+            ("C-M-delete", true),
+            ("-", true),
+            ("\u{e9}", true),
+            (" ", true),
+            ("ctrl-c", false),
+            ("C-nope", false),
+            ("hello", false),
+            ("entr", false),
+            ("", false),
+        ] {
+            assert_eq!(is_known(key), expect, "{key:?}");
+        }
     }
 
     proptest::proptest! {

@@ -37,6 +37,8 @@ impl Bench {
             message: None,
             apply_patch: false,
             web: crate::testing::web(&Default::default()),
+            image: None,
+            has_gateway: false,
         });
         Self {
             dir: tempfile::tempdir().unwrap(),
@@ -114,6 +116,10 @@ async fn a_command_in_the_background_is_watched_and_fed_to_its_end() {
         format!("Sent 4 bytes to session {id}.\nWarnings:\n- Invalid hex byte: zz")
     );
     assert_eq!(bench.act("send-keys", &id).await, "No key data provided.");
+    let words =
+        json!({"action": "send-keys", "sessionId": id, "literal": "x", "keys": ["entr", "enter", "ctrl-c"]});
+    let refused = bench.says(words).await;
+    assert!(refused.starts_with("Unknown keys: entr, ctrl-c. Nothing was sent. Keys are "), "{refused}");
     let paste = json!({"action": "paste", "sessionId": id, "text": "three\n", "bracketed": false});
     assert_eq!(bench.says(paste).await, format!("Pasted 6 chars to session {id}."));
     bench.polled(&id, |all| all.contains("got three")).await;
@@ -129,6 +135,8 @@ async fn a_command_in_the_background_is_watched_and_fed_to_its_end() {
     );
     let some = json!({"action": "log", "sessionId": id, "offset": 1, "limit": 2});
     assert_eq!(bench.says(some).await, "got two\ngot three");
+    let past = json!({"action": "log", "sessionId": id, "offset": 4});
+    assert_eq!(bench.says(past).await, "(offset 4 is past the end: the log has 4 lines, 0 to 3)");
     assert_eq!(bench.says(json!({"action": "log", "sessionId": id, "limit": 1})).await, "over");
     assert_eq!(bench.act("write", &id).await, format!("No active session found for {id}"));
     assert_eq!(bench.act("kill", &id).await, format!("No active session found for {id}"));

@@ -33,6 +33,8 @@ impl Bench {
                 message: None,
                 apply_patch: true,
                 web: testing::web(&WebTools::default()),
+                image: None,
+                has_gateway: false,
             },
             &all,
         );
@@ -64,7 +66,7 @@ fn list(names: &[&str]) -> Vec<String> {
 }
 
 fn names(tools: &Toolbox) -> Vec<&str> {
-    tools.specs().iter().map(|spec| spec.name.as_str()).collect()
+    tools.specs().iter().map(|spec| &*spec.name).collect()
 }
 
 #[test]
@@ -79,6 +81,8 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
                 message: None,
                 apply_patch: false,
                 web: testing::web(&WebTools::default()),
+                image: None,
+                has_gateway: false,
             },
             &allowed,
         ))
@@ -103,6 +107,8 @@ fn a_patch_is_offered_only_where_the_setup_says_so() {
             message: None,
             apply_patch,
             web: testing::web(&WebTools::default()),
+            image: None,
+            has_gateway: false,
         };
         assert_eq!(names(&toolbox(setup, &list(&["read", "apply_patch"]))).join(" "), offered);
     }
@@ -137,7 +143,7 @@ fn schemas_have_the_shape_of_the_reference() {
             assert!(property.as_object().unwrap().keys().all(|key| key == "type" || key == "description"));
             *property = property["type"].clone();
         }
-        assert_eq!((spec.name.as_str(), schema.to_string().as_str()), (name, shape));
+        assert_eq!((&*spec.name, schema.to_string().as_str()), (name, shape));
     }
 }
 
@@ -372,6 +378,8 @@ fn the_reason_for_an_absence_is_the_one_that_a_toolbox_goes_by() {
         has_channel: true,
         apply_patch: None,
         web: &on,
+        has_image_model: true,
+        has_gateway: true,
     };
     let no_patch = Some(Absence::OtherProviders);
     for (conditions, tool, expect) in [
@@ -379,6 +387,10 @@ fn the_reason_for_an_absence_is_the_one_that_a_toolbox_goes_by() {
         (conditions, "apply_patch", None),
         (conditions, "message", None),
         (conditions, "web_fetch", None),
+        (conditions, "image", None),
+        (conditions, "gateway", None),
+        (Conditions { has_image_model: false, ..conditions }, "image", Some(Absence::NoImageModel)),
+        (Conditions { has_gateway: false, ..conditions }, "gateway", Some(Absence::NoGateway)),
         (conditions, "browser", Some(Absence::NotBuiltIn)),
         (Conditions { has_channel: false, ..conditions }, "message", Some(Absence::NoChannel)),
         (Conditions { apply_patch: no_patch, ..conditions }, "apply_patch", no_patch),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use openclaw_config::without_dots;
 
@@ -20,6 +21,8 @@ pub struct ActiveSandbox {
     /// The host directory that is the workspace inside. File tools are held to it.
     pub(super) workspace: PathBuf,
     pub(super) engine: Engine,
+    /// Keeps it from being removed.
+    pub(super) _in_use: Arc<()>,
 }
 
 /// What runs the commands.
@@ -38,6 +41,8 @@ pub(crate) struct Launch {
     pub(crate) environment: Vec<(String, String)>,
     /// Where it starts, on the host.
     pub(crate) directory: PathBuf,
+    /// A program with its arguments that ends the command where killing `program` does not; else empty.
+    pub(crate) ending: Vec<OsString>,
 }
 
 /// A command that is to run inside.
@@ -126,15 +131,20 @@ impl ActiveSandbox {
     }
 }
 
-#[cfg(test)]
-pub(super) mod tests {
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
     use super::super::local::tests::local;
     use super::*;
 
     fn sandbox() -> ActiveSandbox {
         let config = openclaw_config::settings::Config::default();
         let settings = SandboxSettings::of(&config, &openclaw_protocol::AgentId::default());
-        ActiveSandbox { settings, workspace: "/boxes/a".into(), engine: Engine::Local(local()) }
+        ActiveSandbox {
+            settings,
+            workspace: "/boxes/a".into(),
+            engine: Engine::Local(local()),
+            _in_use: Arc::default(),
+        }
     }
 
     #[test]

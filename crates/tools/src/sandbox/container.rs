@@ -5,8 +5,9 @@ mod cli;
 mod ensure;
 
 use super::active::{Inside, Launch};
+use argv::Mark;
 pub(super) use cli::{Cli, ContainerError};
-pub(super) use ensure::{Making, ensure, prune, remove};
+pub(super) use ensure::{Making, ensure, remove};
 
 /// The container of one run.
 #[derive(Debug, Clone)]
@@ -17,11 +18,15 @@ pub(super) struct Container {
 
 impl Container {
     pub(super) fn launch(&self, inside: Inside<'_>) -> Launch {
+        let mark = Mark::new();
+        let program = self.cli.program();
+        let ending = std::iter::once(program.to_owned()).chain(argv::end(&self.name, &mark));
         Launch {
-            program: self.cli.program().into(),
-            arguments: argv::exec(&self.name, inside).into_iter().map(Into::into).collect(),
+            program: program.into(),
+            arguments: argv::exec(&self.name, inside, &mark).into_iter().map(Into::into).collect(),
             environment: self.cli.environment().to_vec(),
             directory: "/".into(),
+            ending: ending.map(Into::into).collect(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing can run between fork and exec in a program without `unsafe`, so the gateway starts itself again: [`mod@enter`] reads what
 //! [`Local`] wrote, shuts itself in and becomes the command.
 
+mod cgroup;
 mod enter;
 mod filter;
 mod plan;
@@ -12,13 +13,19 @@ mod spec;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use cgroup::{Cgroups, Group, told as limits_told};
 pub use enter::enter;
-pub(super) use plan::{BadSettings, View};
+pub(super) use plan::{BadSettings, View, amounts};
 pub(super) use probe::level;
 pub use spec::{ENTER, Level};
 use spec::{Spec, VARIABLE};
 
 use super::active::{Inside, Launch, SHELL};
+
+/// What to do where the kernel lets us do nothing.
+pub(super) const REMEDY: &str = "Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
+    kernel.apparmor_restrict_unprivileged_userns=0), use a kernel with Landlock, or install Docker or Podman and set \
+    agents.defaults.sandbox.backend";
 
 /// The sandbox of one run.
 #[derive(Debug, Clone)]
@@ -57,6 +64,7 @@ impl Local {
                 .map(|(name, value)| (format!("{VARIABLE}{name}"), value.clone()))
                 .collect(),
             directory: "/".into(),
+            ending: Vec::new(),
         }
     }
 }
@@ -73,6 +81,7 @@ pub(super) mod tests {
             is_writable: true,
             agent_workspace: None,
             hidden: vec![],
+            group: None,
         };
         Local::new(Path::new("/x/openclaw"), Level::Namespaces, &view).unwrap()
     }

@@ -1,11 +1,18 @@
 //! Where the kernel has no sandbox of this kind.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::active::{Inside, Launch};
 use super::settings::DockerSettings;
+
+const NOWHERE: &str = "the sandbox \"local\" is made by Linux, and this is another system";
+
+/// What to do about it.
+pub(super) const REMEDY: &str =
+    "Install Docker or Podman, and set agents.defaults.sandbox.backend to \"docker\" or \"podman\"";
 
 /// The first argument that makes `openclaw` shut itself in and become a command.
 pub const ENTER: &str = "--sandbox-enter";
@@ -36,6 +43,51 @@ pub(super) struct View<'a> {
     pub(super) is_writable: bool,
     pub(super) agent_workspace: Option<&'a Path>,
     pub(super) hidden: Vec<PathBuf>,
+    pub(super) group: Option<&'a Group>,
+}
+
+/// Where limits are set for all processes of a sandbox together: nowhere.
+#[derive(Debug, Clone)]
+pub(super) enum Cgroups {}
+
+/// The group of one sandbox.
+#[derive(Debug)]
+pub(super) enum Group {}
+
+#[derive(Debug)]
+pub(super) struct Amounts;
+
+impl Cgroups {
+    pub(super) fn take() -> Result<Self, String> {
+        Err(NOWHERE.to_owned())
+    }
+
+    pub(super) fn at(_: &Path) -> Result<Self, String> {
+        Err(NOWHERE.to_owned())
+    }
+
+    pub(super) fn group(&self, _: &str, _: &Amounts) -> io::Result<Group> {
+        match *self {}
+    }
+
+    pub(super) fn remove(&self, _: &str) -> io::Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn base(&self) -> &Path {
+        match *self {}
+    }
+}
+
+pub(super) fn amounts(_: &DockerSettings) -> Result<Amounts, BadSettings> {
+    Ok(Amounts)
+}
+
+pub(super) fn limits_told(group: Result<&Group, &str>) -> String {
+    match group {
+        Ok(group) => match *group {},
+        Err(why) => why.to_owned(),
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -60,5 +112,5 @@ impl Local {
 }
 
 pub(super) async fn level(_: &Path, _: &Path) -> Result<Level, String> {
-    Err("only Linux has one".to_owned())
+    Err(NOWHERE.to_owned())
 }

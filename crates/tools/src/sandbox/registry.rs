@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use openclaw_agent::place::Place;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,11 +31,32 @@ pub struct Entry {
     /// What others wrote.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+    /// Which file it is in. One of each kind may have the same name.
+    #[serde(skip)]
+    pub kind: Kind,
+}
+
+/// What runs the commands of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A container.
+    #[default]
+    Container,
+    /// The kernel alone.
+    Kernel,
 }
 
 /// The file.
 #[derive(Debug, Clone)]
-pub struct Registry(PathBuf);
+pub struct Registry {
+    path: PathBuf,
+    kind: Kind,
+}
+
+const LIMITS: &str = "limits";
+
+/// Held while a file is read and written again.
+static CHANGING: Mutex<()> = Mutex::new(());
 
 #[derive(Default, Serialize, Deserialize)]
 struct Document {
@@ -42,21 +64,34 @@ struct Document {
     entries: Vec<Entry>,
 }
 
+impl Entry {
+    /// What holds the limits of a sandbox of the kernel, in words.
+    pub fn limits(&self) -> Option<&str> {
+        self.rest.get(LIMITS)?.as_str()
+    }
+
+    pub(super) fn set_limits(&mut self, told: String) {
+        self.rest.insert(LIMITS.to_owned(), told.into());
+    }
+}
+
 impl Registry {
     /// Of containers.
     pub fn containers(state_dir: &Path) -> Self {
-        Self(state_dir.join("sandbox/containers.json"))
+        Self { path: state_dir.join("sandbox/containers.json"), kind: Kind::Container }
     }
 
     /// Of sandboxes of the kernel.
     pub fn local(state_dir: &Path) -> Self {
-        Self(state_dir.join("sandbox/local.json"))
+        Self { path: state_dir.join("sandbox/local.json"), kind: Kind::Kernel }
     }
 
     /// All. A file that can't be read holds none.
     pub fn entries(&self) -> Vec<Entry> {
-        let text = std::fs::read(&self.0).unwrap_or_default();
-        serde_json::from_slice::<Document>(&text).unwrap_or_default().entries
+        let text = std::fs::read(&self.path).unwrap_or_default();
+        let mut entries = serde_json::from_slice::<Document>(&text).unwrap_or_default().entries;
+        entries.iter_mut().for_each(|entry| entry.kind = self.kind);
+        entries
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Entry> {
@@ -65,6 +100,7 @@ impl Registry {
 
     /// Notes one. When it was made stays.
     pub(super) fn note(&self, entry: Entry) -> io::Result<()> {
+        let _nobody_else = CHANGING.lock();
         let mut entries = self.entries();
         match entries.iter_mut().find(|known| known.container_name == entry.container_name) {
             Some(known) => *known = entry,
@@ -75,6 +111,7 @@ impl Registry {
 
     /// Forgets one.
     pub fn forget(&self, name: &str) -> io::Result<()> {
+        let _nobody_else = CHANGING.lock();
         let entries = self.entries();
         self.write(entries.into_iter().filter(|entry| entry.container_name != name).collect())
     }
@@ -82,7 +119,7 @@ impl Registry {
     fn write(&self, entries: Vec<Entry>) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(&Document { entries })?;
         text.push(b'\n');
-        Ok(Place::create_anywhere(&self.0)?.replace(&text)?)
+        Ok(Place::create_anywhere(&self.path)?.replace(&text)?)
     }
 }
 
@@ -110,6 +147,7 @@ pub(super) mod tests {
             image: "i".into(),
             config_hash: Some("h".into()),
             rest: Map::new(),
+            kind: Kind::Container,
         }
     }
 

@@ -3,42 +3,39 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
-use openclaw_config::clock::now_ms;
 use openclaw_config::settings::{Config, SandboxBackend, WorkspaceAccess};
 use openclaw_protocol::AgentId;
 use parking_lot::Mutex;
-use serde_json::Map;
-use sha1::{Digest as _, Sha1};
-use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-use super::active::{ActiveSandbox, Engine, Inside};
+use super::active::{ActiveSandbox, Engine};
 use super::container::{self, Cli, Container, ContainerError, Making};
-use super::local::{self, BadSettings, Level, Local, View};
+use super::local::{self, BadSettings, Cgroups, Group, Level, Local, View};
 use super::name;
-use super::registry::{Entry, Registry};
+use super::registry::{Entry, Kind, Registry};
 use super::seed::{self, SeededSkill};
 use super::settings::SandboxSettings;
-
-/// How long a setup command may take.
-const SETUP_TIME: Duration = Duration::from_secs(600);
-/// Containers are looked through no more often.
-const PRUNE_EVERY_MS: i64 = 5 * 60 * 1000;
+use crate::exec::guard::CommandLock;
 
 /// Makes sandboxes.
 #[derive(Debug)]
 pub struct Sandboxes {
     /// An `openclaw`, which shuts itself in.
     program: PathBuf,
-    state_dir: PathBuf,
+    pub(super) state_dir: PathBuf,
     /// What the kernel lets us do.
     level: OnceCell<Result<Level, String>>,
+    /// Where limits are set for all processes of a sandbox together; else why nowhere.
+    cgroups: OnceCell<Result<Cgroups, String>>,
+    /// What ends setup commands with this process.
+    pub(super) lock: Option<CommandLock>,
     /// One run at a time makes a sandbox ready.
     making: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    pruned_at: Mutex<i64>,
+    /// By name, the sandboxes that runs have.
+    pub(super) used: Mutex<HashMap<String, Weak<()>>>,
+    pub(super) pruned_at: Mutex<i64>,
 }
 
 /// Whose sandbox.
@@ -62,12 +59,8 @@ pub struct Wanted<'a> {
 pub struct SandboxError(#[from] Why);
 
 #[derive(Debug, thiserror::Error)]
-enum Why {
-    #[error(
-        "this kernel gives no sandbox ({0}). Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
-         kernel.apparmor_restrict_unprivileged_userns=0), use a kernel with Landlock, or install Docker or Podman and set \
-         agents.defaults.sandbox.backend"
-    )]
+pub(super) enum Why {
+    #[error("this system gives no sandbox without containers ({0}). {remedy}", remedy = local::REMEDY)]
     NoKernel(String),
     #[error(transparent)]
     Settings(#[from] BadSettings),
@@ -75,8 +68,10 @@ enum Why {
     Container(#[from] ContainerError),
     #[error("the sandbox's directory {}: {error}", path.display())]
     Directory { path: PathBuf, error: io::Error },
-    #[error("the sandbox's setupCommand failed: {0}")]
+    #[error("the sandbox's setupCommand failed: {0}. It is tried again with the next message")]
     Setup(String),
+    #[error("the limits of the sandbox can't be set in {}: {error}", path.display())]
+    Limits { path: PathBuf, error: io::Error },
     #[error("the list of sandboxes can't be kept: {0}")]
     Registry(#[from] io::Error),
 }
@@ -88,9 +83,24 @@ impl Sandboxes {
             program: program.into(),
             state_dir: state_dir.into(),
             level: OnceCell::new(),
+            cgroups: OnceCell::new_with(Some(Err("this process has taken none".to_owned()))),
+            lock: None,
             making: Mutex::default(),
+            used: Mutex::default(),
             pruned_at: Mutex::default(),
         }
+    }
+
+    /// Those of a gateway: what they start ends with `lock`, and this process may move to another control group.
+    #[must_use]
+    pub fn of_gateway(self, lock: CommandLock) -> Self {
+        Self { lock: Some(lock), cgroups: OnceCell::new(), ..self }
+    }
+
+    /// With a directory of the cgroup tree that is taken as given: what was not delegated to this process can be tried so.
+    #[must_use]
+    pub fn within(self, cgroup: &Path) -> Self {
+        Self { cgroups: OnceCell::new_with(Some(Cgroups::at(cgroup))), ..self }
     }
 
     /// Of this process: the program that runs, also when its file was replaced since.
@@ -102,6 +112,7 @@ impl Sandboxes {
     }
 
     /// With a level that is taken as given: what a kernel without user namespaces gives can be had on any.
+    #[cfg_attr(not(target_os = "linux"), allow(unreachable_patterns, reason = "there are no levels"))]
     pub async fn at_level(self, level: Level) -> Self {
         let works = self.level().await.and_then(|most| match most {
             most if most >= level => Ok(level),
@@ -123,6 +134,15 @@ impl Sandboxes {
         Ok(self.opened(wanted).await?)
     }
 
+    /// Where limits are set, if anywhere.
+    async fn cgroups(&self) -> Result<&Cgroups, &str> {
+        let take = || async {
+            let taken = tokio::task::spawn_blocking(Cgroups::take).await;
+            taken.unwrap_or_else(|error| Err(error.to_string()))
+        };
+        self.cgroups.get_or_init(take).await.as_ref().map_err(String::as_str)
+    }
+
     /// Removes a sandbox; the next run makes it anew. Its directory stays.
     ///
     /// # Errors
@@ -131,24 +151,49 @@ impl Sandboxes {
         Ok(self.removed(config, entry).await?)
     }
 
-    async fn removed(&self, config: &Config, entry: &Entry) -> Result<(), Why> {
-        let local = Registry::local(&self.state_dir);
-        if local.find(&entry.container_name).is_some() {
-            return Ok(local.forget(&entry.container_name)?);
+    /// The lock of whoever makes a sandbox ready, or removes it.
+    pub(super) fn making(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(self.making.lock().entry(name.to_owned()).or_default())
+    }
+
+    pub(super) async fn removed(&self, config: &Config, entry: &Entry) -> Result<(), Why> {
+        if entry.kind == Kind::Kernel {
+            if let Some(Ok(cgroups)) = self.cgroups.get() {
+                let (cgroups, name) = (cgroups.clone(), entry.container_name.clone());
+                let removed = tokio::task::spawn_blocking(move || cgroups.remove(&name)).await;
+                removed.map_err(io::Error::other).and_then(|removed| removed)?;
+            }
+            return Ok(Registry::local(&self.state_dir).forget(&entry.container_name)?);
         }
-        let known = ["docker", "podman"].map(|name| Cli::new(name, config.environment()));
-        for cli in known.iter().filter(|cli| cli.is_installed()) {
-            container::remove(cli, &entry.container_name).await?;
-        }
+        self.removed_container(config, &entry.container_name).await?;
         Ok(Registry::containers(&self.state_dir).forget(&entry.container_name)?)
+    }
+
+    /// Nobody noted which program made it: both are asked.
+    async fn removed_container(&self, config: &Config, name: &str) -> Result<(), Why> {
+        let known = ["docker", "podman"].map(|program| Cli::new(program, config.environment()));
+        let (mut is_gone, mut without_daemon) = (false, None);
+        for cli in known.iter().filter(|cli| cli.is_installed()) {
+            match container::remove(cli, name).await {
+                Ok(()) => is_gone = true,
+                Err(error @ ContainerError::NoDaemon { .. }) => without_daemon = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match without_daemon {
+            Some(error) if !is_gone => Err(error.into()),
+            Some(_) | None => Ok(()),
+        }
     }
 
     async fn opened(&self, wanted: Wanted<'_>) -> Result<ActiveSandbox, Why> {
         let settings = SandboxSettings::of(wanted.config, wanted.agent);
         let key = name::scope_key(settings.scope, wanted.agent, wanted.session_key);
         let name = name::container(&settings.docker.prefix, settings.scope, &key);
-        let making = Arc::clone(self.making.lock().entry(name.clone()).or_default());
+        self.prune(wanted.config).await;
+        let making = self.making(&name);
         let _one_at_a_time = making.lock().await;
+        let in_use = self.use_of(&name);
         let workspace = directory(&settings, wanted).await?;
         let agent_workspace =
             (settings.access == WorkspaceAccess::ReadOnly).then_some(wanted.agent_workspace);
@@ -171,63 +216,43 @@ impl Sandboxes {
                 agent_workspace,
             };
             let registry = Registry::containers(&self.state_dir);
-            self.prune(&cli, &registry, &settings).await;
             container::ensure(&cli, &registry, made).await?;
             let engine = Engine::Container(Container { cli, name });
-            return Ok(ActiveSandbox { settings, workspace, engine });
+            return Ok(ActiveSandbox { settings, workspace, engine, _in_use: in_use });
         }
         let level = self.level().await.map_err(Why::NoKernel)?;
+        let group = self.group(&name, &settings).await?;
         let view = View {
             settings: &settings.docker,
             workspace: &workspace,
             is_writable: true,
             agent_workspace,
             hidden: hidden(wanted.config, [Some(workspace.as_path()), agent_workspace]),
+            group: group.as_ref().ok(),
         };
         let local = Local::new(&self.program, level, &view)?;
         if let Some(temporary) = local.temporary() {
             let made = std::fs::create_dir_all(&temporary);
             made.map_err(|error| Why::Directory { path: temporary, error })?;
         }
-        let sandbox = ActiveSandbox { settings, workspace, engine: Engine::Local(local) };
-        self.note_local(&sandbox, name, key).await?;
+        let sandbox = ActiveSandbox { settings, workspace, engine: Engine::Local(local), _in_use: in_use };
+        let limits = local::limits_told(group.as_ref().map_err(String::as_str));
+        self.note_local(&sandbox, &name, key, limits).await?;
         Ok(sandbox)
     }
 
-    /// Runs the setup command where it was not yet, and notes that the sandbox is used.
-    async fn note_local(&self, sandbox: &ActiveSandbox, name: String, key: String) -> Result<(), Why> {
-        let registry = Registry::local(&self.state_dir);
-        let (known, now) = (registry.find(&name), now_ms());
-        let setup = sandbox.settings.docker.setup_command.as_deref();
-        let made_with = setup.map(|command| {
-            Sha1::digest(command).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-        });
-        let is_set_up = known.as_ref().is_some_and(|known| known.config_hash == made_with);
-        if let Some(command) = setup.filter(|_| !is_set_up) {
-            set_up(sandbox, command).await?;
-        }
-        let entry = Entry {
-            container_name: name,
-            session_key: key,
-            created_at_ms: known.as_ref().map_or(now, |known| known.created_at_ms),
-            last_used_at_ms: now,
-            image: "local".to_owned(),
-            config_hash: made_with,
-            rest: known.map_or_else(Map::new, |known| known.rest),
+    /// The control group of a sandbox of the kernel; else why it has none.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables, reason = "there are no groups"))]
+    async fn group(&self, name: &str, settings: &SandboxSettings) -> Result<Result<Group, String>, Why> {
+        let amounts = local::amounts(&settings.docker)?;
+        let cgroups = match self.cgroups().await {
+            Ok(cgroups) => cgroups.clone(),
+            Err(why) => return Ok(Err(why.to_owned())),
         };
-        Ok(registry.note(entry)?)
-    }
-
-    async fn prune(&self, cli: &Cli, registry: &Registry, settings: &SandboxSettings) {
-        let now = now_ms();
-        {
-            let mut pruned_at = self.pruned_at.lock();
-            if now.saturating_sub(*pruned_at) < PRUNE_EVERY_MS {
-                return;
-            }
-            *pruned_at = now;
-        }
-        container::prune(cli, registry, settings.prune).await;
+        let (name, path) = (name.to_owned(), cgroups.base().to_owned());
+        let made = tokio::task::spawn_blocking(move || cgroups.group(&name, &amounts)).await;
+        let made = made.map_err(io::Error::other).and_then(|made| made);
+        made.map(Ok).map_err(|error| Why::Limits { path, error })
     }
 }
 
@@ -252,26 +277,4 @@ fn hidden(config: &Config, shown: [Option<&Path>; 2]) -> Vec<PathBuf> {
     let home = Some(paths.home()).filter(|home| !is_shown(home)).map(Path::to_owned);
     let own = [paths.state_dir(), paths.config_path(), paths.credentials_dir(), paths.log_dir()];
     own.into_iter().map(Path::to_owned).chain(home).collect()
-}
-
-async fn set_up(sandbox: &ActiveSandbox, command: &str) -> Result<(), Why> {
-    let (directory, environment) = (sandbox.inner_workspace(), sandbox.environment(&[], &[]));
-    let inside = Inside { command, directory: &directory, environment: &environment, in_terminal: false };
-    let launch = sandbox.launch(inside);
-    let child = Command::new(&launch.program)
-        .args(&launch.arguments)
-        .env_clear()
-        .envs(launch.environment)
-        .current_dir(&launch.directory)
-        .stdin(std::process::Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(SETUP_TIME, child).await;
-    let output = output.map_err(|_| Why::Setup("it took too long".to_owned()))?;
-    let output = output.map_err(|error| Why::Setup(error.to_string()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Why::Setup(said.trim().chars().rev().take(400).collect::<Vec<_>>().into_iter().rev().collect()))
 }

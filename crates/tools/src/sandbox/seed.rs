@@ -3,9 +3,17 @@
 //! Whoever is in the sandbox may write there, and put symbolic links in the way: every file is made below an open directory, without
 //! following one.
 
+use std::ffi::{CStr, CString};
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use openclaw_agent::bootstrap;
 use openclaw_agent::place::{Executable, Place, PlaceError};
@@ -109,15 +117,31 @@ fn list(root: &Path, inside: &Path, depth: usize, out: &mut Vec<PathBuf>) -> io:
 
 /// Removes the copy that is there. Through an open directory: `skills` may have become a link to somewhere else.
 fn wipe(root: &Path, name: &str) -> Result<(), PlaceError> {
-    use std::os::fd::AsRawFd as _;
     let inside = Path::new(SKILLS).join(name);
-    let directory = Place::create_beneath(root, &inside, SKILLS)?;
-    let open = directory.directory();
-    match fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", open.as_raw_fd())) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+    let place = Place::create_beneath(root, &inside, SKILLS)?;
+    let name = CString::new(name).map_err(io::Error::other)?;
+    match remove(place.directory(), &name, 0) {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Removes what has this name in an open directory, with all below it. Links are removed, not followed.
+fn remove(directory: &OwnedFd, name: &CStr, depth: usize) -> Result<(), Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let below = match openat(directory, name, flags, Mode::empty()) {
+        Err(Errno::ENOTDIR | Errno::ELOOP) => return unlinkat(directory, name, UnlinkatFlags::NoRemoveDir),
+        Err(error) => return Err(error),
+        // Whoever nests deeper than any skill keeps what is there.
+        Ok(_) if depth > 2 * DEEPEST => return Err(Errno::ENAMETOOLONG),
+        Ok(below) => below,
+    };
+    let names = Dir::from_fd(below.try_clone().map_err(|_| Errno::EMFILE)?)?;
+    let names = names.into_iter().flatten().map(|entry| entry.file_name().to_owned());
+    for name in names.filter(|name| !matches!(name.to_bytes(), b"." | b"..")) {
+        remove(&below, &name, depth + 1)?;
+    }
+    unlinkat(directory, name, UnlinkatFlags::RemoveDir)
 }
 
 #[cfg(test)]
@@ -152,11 +176,14 @@ mod tests {
         let root = to.path();
         fs::create_dir_all(root.join("skills/s")).unwrap();
         fs::write(root.join("skills/s/stale"), "").unwrap();
+        fs::write(host.path().join("precious"), "").unwrap();
+        symlink(host.path(), root.join("skills/s/away")).unwrap();
         seed(root, from.path(), std::slice::from_ref(&skill)).unwrap();
         let mut files = Vec::new();
         list(&root.join("skills/s"), Path::new(""), 0, &mut files).unwrap();
         files.sort();
         assert_eq!(files, [Path::new("SKILL.md"), Path::new("sub/a.sh")]);
+        assert!(host.path().join("precious").exists());
         // A prisoner points the directory somewhere else.
         fs::create_dir(host.path().join("s")).unwrap();
         fs::write(host.path().join("s/precious"), "").unwrap();

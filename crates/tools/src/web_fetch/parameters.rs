@@ -34,7 +34,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     pub(super) fn read(args: &Args, settings: &WebFetch) -> Result<Self, ToolError> {
-        let url = args.word("url").ok_or_else(|| ToolError::Failed("url required".into()))?;
+        let url = args.required("url")?;
         let mode = match args.word("extractMode") {
             Some("text") => Mode::Text,
             Some(_) | None => Mode::Markdown,

@@ -21,7 +21,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     pub(super) fn read(args: &Args, settings: &WebSearch) -> Result<Result<Self, NotAsked>, ToolError> {
-        let query = args.word("query").ok_or_else(|| ToolError::Failed("query required".into()))?;
+        let query = args.required("query")?;
         let usual = usize::try_from(settings.max_results).unwrap_or(MAX_RESULTS);
         let count = match args.number("count") {
             Some(_) => args.count("count").unwrap_or(1),

@@ -199,7 +199,7 @@ fn the_tools_are_absent_where_they_are_switched_off() {
                 setup.confinement = crate::Confinement::Within("/x".into());
             }
             let tools = crate::toolbox(setup, &allowed);
-            let names: Vec<&str> = tools.specs().iter().map(|spec| spec.name.as_str()).collect();
+            let names: Vec<&str> = tools.specs().iter().map(|spec| &*spec.name).collect();
             assert_eq!(names.join(" "), expect);
         }
     }

@@ -26,7 +26,7 @@ use super::images::picture;
 use crate::compaction::CompactionSettings;
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::hooks::RunHooks;
-use crate::host::{Host, SessionsHost};
+use crate::host::Host;
 use crate::pruning::Pruned;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
@@ -318,11 +318,7 @@ impl Steering for Queue {
 /// The stage's tools ask nothing.
 struct NoHost;
 
-impl Host for NoHost {
-    fn sessions(&self) -> &dyn SessionsHost {
-        unreachable!()
-    }
-}
+impl Host for NoHost {}
 
 struct StageTool {
     facts: ToolFacts,

@@ -39,7 +39,7 @@ fn parse(text: &str, from: &str) -> Result<ApprovalsFile, Failure> {
     let value: Value = json5::parse_value(text)
         .map_err(|error| Failure::usage(format!("Failed to parse approvals JSON: {from}: {error}")))?;
     let is_answer = value.get("file").is_some() && value.get("version").is_none();
-    serde_json::from_value(value).map_err(|error| {
+    ApprovalsFile::of_value(value).map_err(|error| {
         let failure = Failure::usage(format!("{from} is no approvals file: {error}"));
         if is_answer {
             failure.hint("Give it the value of \"file\" alone, without path and hash around it.")

@@ -14,6 +14,11 @@ use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::Failure;
 
+/// How often a change is tried while others change the file at the same time.
+const TRIES: usize = 20;
+/// How a gateway says that somebody else was first ([`ApprovalsError::Changed`]).
+const CHANGED: &str = "exec approvals changed since last load";
+
 /// The file of this host, or of a gateway.
 pub(super) struct Place<'a> {
     context: &'a Context,
@@ -86,6 +91,17 @@ impl<'a> Place<'a> {
         &self,
         change: impl Fn(&mut ApprovalsFile) -> bool,
     ) -> Result<Option<Loaded>, Failure> {
+        // A gateway has the file replaced as a whole. Where somebody else was first, what is there now is changed.
+        for _ in 1..TRIES {
+            match self.change_once(&change) {
+                Err(failure) if failure.message.contains(CHANGED) => {}
+                done => return done,
+            }
+        }
+        self.change_once(&change)
+    }
+
+    fn change_once(&self, change: &impl Fn(&mut ApprovalsFile) -> bool) -> Result<Option<Loaded>, Failure> {
         let seen = self.load()?;
         let mut file = seen.file.clone();
         if !change(&mut file) {

@@ -23,6 +23,13 @@ pub(super) fn lines(context: &Context, label: &str, loaded: &Loaded, now_ms: i64
     let entries = entries(&loaded.file, label, now_ms);
     let mut lines = vec![style.accent("Approvals")];
     lines.extend(boxed(["Field", "Value"], &summary(context, label, loaded, entries.len()), width));
+    let settings = settings_of_agents(&loaded.file);
+    if !settings.is_empty() {
+        const COLUMNS: [Column; 2] = [("Agent", 10), ("Settings", 20)];
+        const SETTINGS: usize = 1;
+        lines.extend([String::new(), style.accent("Settings of agents")]);
+        lines.extend(grid(&COLUMNS, &settings, SETTINGS, width));
+    }
     lines.push(String::new());
     if entries.is_empty() {
         lines.push(style.muted("No allowlist entries."));
@@ -44,14 +51,21 @@ fn summary(context: &Context, label: &str, loaded: &Loaded, entries: usize) -> V
         ("Hash", loaded.hash.clone()),
         ("Version", file.version.to_string()),
         ("Socket", file.socket.path.clone().unwrap_or_else(|| "default".to_owned())),
-        ("Defaults", defaults(&file.defaults)),
+        ("Defaults", said(&file.defaults).unwrap_or_else(|| "none".to_owned())),
         ("Agents", file.agents.len().to_string()),
         ("Allowlist", entries.to_string()),
     ];
     rows.map(|(field, value)| (field.to_owned(), value)).into()
 }
 
-fn defaults(policy: &Policy) -> String {
+/// The agents that say something else than `defaults`.
+fn settings_of_agents(file: &ApprovalsFile) -> Vec<Vec<String>> {
+    let rows = file.agents.iter();
+    rows.filter_map(|(agent, rules)| Some(vec![agent.clone(), said(&rules.policy)?])).collect()
+}
+
+/// `security=deny, ask=always`; nothing where nothing is said.
+fn said(policy: &Policy) -> Option<String> {
     let settings = [
         ("security", policy.security.map(|word| word.as_str())),
         ("ask", policy.ask.map(|word| word.as_str())),
@@ -60,7 +74,7 @@ fn defaults(policy: &Policy) -> String {
     ];
     let said: Vec<String> =
         settings.into_iter().filter_map(|(name, word)| Some(format!("{name}={}", word?))).collect();
-    if said.is_empty() { "none".to_owned() } else { said.join(", ") }
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 fn entries(file: &ApprovalsFile, label: &str, now_ms: i64) -> Vec<Vec<String>> {
@@ -68,7 +82,7 @@ fn entries(file: &ApprovalsFile, label: &str, now_ms: i64) -> Vec<Vec<String>> {
     for (agent, rules) in &file.agents {
         for entry in rules.allowlist.iter().filter(|entry| !entry.pattern.trim().is_empty()) {
             let used = entry.last_used_at.as_ref().and_then(milliseconds);
-            let used = used.map_or_else(|| "unknown".to_owned(), |at| age(now_ms.saturating_sub(at)));
+            let used = used.map_or_else(|| "never".to_owned(), |at| age(now_ms.saturating_sub(at)));
             rows.push(vec![label.to_owned(), agent.clone(), entry.pattern.trim().to_owned(), used]);
         }
     }

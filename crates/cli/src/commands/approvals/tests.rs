@@ -17,11 +17,13 @@ fn an_agent_is_named_as_its_runs_look_it_up() {
 #[test]
 fn a_pattern_is_added_once_and_removed_once() {
     let mut list = ApprovalsFile::default();
-    assert!(add(&mut list, "*", "~/bin/rg"));
+    let add = |list: &mut ApprovalsFile, agent| list.allow(agent, "~/bin/rg", &mut mint);
+    assert!(add(&mut list, "*"));
     let entry = list.agents["*"].allowlist[0].clone();
-    assert!(!entry.id.is_empty() && entry.last_used_at.is_some(), "{entry:?}");
-    assert!(!add(&mut list, "*", "~/bin/rg"));
-    assert!(add(&mut list, "main", "~/bin/rg"));
+    assert!(!entry.id.is_empty() && entry.last_used_at.is_none(), "{entry:?}");
+    assert!(!add(&mut list, "*"));
+    assert!(add(&mut list, "main"));
+    assert_eq!(holders(&list, "~/bin/rg"), ["*", "main"]);
     assert_eq!(list.agents["*"].allowlist, [entry]);
 
     assert!(!remove(&mut list, "main", "~/bin/fd"));
@@ -102,7 +104,7 @@ fn rules_and_lists_are_shown() {
         │ Target   │ Agent  │ Pattern                                                                             │ Last Used │
         ├──────────┼────────┼─────────────────────────────────────────────────────────────────────────────────────┼───────────┤
         │ local    │ *      │ ~/bin/rg                                                                            │ just now  │
-        │ local    │ main   │ /usr/bin/jq                                                                         │ unknown   │
+        │ local    │ main   │ /usr/bin/jq                                                                         │ never     │
         └──────────┴────────┴─────────────────────────────────────────────────────────────────────────────────────┴───────────┘"#]]
     .assert_eq(&table.join("\n"));
 }

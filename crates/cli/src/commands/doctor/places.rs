@@ -7,6 +7,7 @@ use openclaw_config::{Config, ResolvedAgent};
 use openclaw_models::credentials::AuthStore;
 use openclaw_models::models_file_problem;
 use openclaw_sessions::checkup::{Finding, Severity};
+use openclaw_tools::exec_approvals::store::ApprovalsStore;
 
 use crate::client::identity::Identity;
 use crate::context::Context;
@@ -19,6 +20,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
         .map(|error| finding("identity.damaged", format!("This host's device key cannot be used: {error}.")))
         .into_iter()
         .chain(logs(context.paths().log_dir()))
+        .chain(approvals(context))
         .collect();
     for agent in config.agent_ids() {
         found.extend(of_agent(&config, &config.agent(&agent)));
@@ -47,6 +49,14 @@ fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The file that says which commands may run. While it can't be read, none runs that it is for.
+fn approvals(context: &Context) -> Option<Finding> {
+    let store = ApprovalsStore::new(context.paths().state_dir(), &context.env().home());
+    let why = store.load().err()?;
+    let advice = "Correct its text, or move it away and start anew; its rules are lost then.";
+    Some(finding("approvals.damaged", format!("Commands are refused: {why}. {advice}")))
 }
 
 fn logs(dir: &Path) -> Option<Finding> {

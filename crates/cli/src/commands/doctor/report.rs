@@ -44,7 +44,7 @@ pub(super) fn checks(before: &[Finding], after: &[Finding], failures: &[(Repair,
 /// Headings by the first part of an id, in the order of the report.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Config", &["config"]),
-    ("State integrity", &["state", "sessions", "agent", "credentials", "models", "workspace"]),
+    ("State integrity", &["state", "sessions", "agent", "credentials", "models", "workspace", "approvals"]),
     ("State of older versions", &["old"]),
     ("Session stores", &["store"]),
     ("Transcripts", &["transcript", "transcripts"]),

@@ -1,9 +1,10 @@
 //! What holds for a session.
 
-use openclaw_config::settings::SandboxScope;
+use openclaw_config::Config;
+use openclaw_config::settings::{Elevated, SandboxScope};
 use openclaw_protocol::AgentId;
-use openclaw_sessions::SessionSettings;
-use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings, Sandboxes, Source};
+use openclaw_sessions::{SessionKey, SessionSettings};
+use openclaw_tools::sandbox::{Registry, SandboxPolicy, SandboxSettings, Sandboxes, Source, scope_key};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -29,13 +30,18 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
         }
         None => rules.main(&default),
     };
-    let agent: AgentId = asked.unwrap_or_else(|| rules.agent_of(&key));
+    let agent: AgentId = match asked {
+        Some(agent) => agent,
+        // The agent of a key has to be one that there is, as one that is named.
+        None => context.agent(Some(rules.agent_of(&key).as_str()))?,
+    };
     let is_main = rules.is_main(&key) && rules.agent_of(&key) == agent;
     let settings = SandboxSettings::of(config, &agent);
     let policy = SandboxPolicy::of(config, &agent);
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
     let kernel = client::block_on(async { Ok(sandboxes.level().await) })?;
     let kernel = kernel.map_or_else(|why| format!("none: {why}"), |level| level.as_str().to_owned());
+    let noted = limits_noted(context, &settings, &agent, &key);
     let document = json!({
         "docsUrl": "https://docs.openclaw.ai/sandbox",
         "agentId": agent,
@@ -45,6 +51,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
             "mode": settings.mode.as_str(),
             "backend": settings.backend.as_str(),
             "kernel": kernel,
+            "limits": noted,
             "scope": settings.scope.as_str(),
             "perSession": settings.scope == SandboxScope::Session,
             "workspaceAccess": settings.access.as_str(),
@@ -68,9 +75,22 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
     if json {
         output::json(&document)
     } else {
-        print(&document)
+        let leaving = settings.holds(is_main).then(|| leaving(config, &agent)).flatten();
+        print(&document, leaving.as_deref())
     }
     Ok(0)
+}
+
+/// What held the limits of the session's sandbox when a run last had it; `None` before that, and for containers.
+fn limits_noted(
+    context: &Context,
+    settings: &SandboxSettings,
+    agent: &AgentId,
+    session: &SessionKey,
+) -> Option<String> {
+    let key = scope_key(settings.scope, agent, session.as_str());
+    let entries = Registry::local(context.paths().state_dir()).entries();
+    entries.iter().find(|entry| entry.session_key == key)?.limits().map(str::to_owned)
 }
 
 fn source(source: Source, list: &str) -> Value {
@@ -81,7 +101,26 @@ fn source(source: Source, list: &str) -> Value {
     json!({"source": source.as_str(), "key": key})
 }
 
-fn print(document: &Value) {
+/// Whose commands leave the sandbox although nobody said so, and how that ends.
+fn leaving(config: &Config, agent: &AgentId) -> Option<String> {
+    let shared = &config.tools.elevated;
+    let own = config.agent_entry(agent).map(|entry| &entry.tools.elevated);
+    let is_off = |elevated: &Elevated| elevated.enabled == Some(false);
+    let level = config.agents.defaults.elevated_default.as_deref().unwrap_or("on");
+    let names_nobody = shared.allow_from.values().all(Vec::is_empty);
+    if is_off(shared) || own.is_some_and(is_off) || names_nobody || level == "off" {
+        return None;
+    }
+    let channels: Vec<&str> = shared.allow_from.keys().map(String::as_str).collect();
+    Some(format!(
+        "Elevated: commands of senders named in tools.elevated.allowFrom ({}) run on this host, not in the sandbox, because the level \
+         is \"{level}\" unless a session says otherwise. To have them in the sandbox: /elevated off in the session, or \
+         agents.defaults.elevatedDefault \"off\".",
+        channels.join(", ")
+    ))
+}
+
+fn print(document: &Value, leaving: Option<&str>) {
     let sandbox = &document["sandbox"];
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let list = |value: &Value| {
@@ -100,6 +139,17 @@ fn print(document: &Value) {
         ("Workspaces", "workspaceRoot"),
     ] {
         output::row(&format!("{name}: {}", text(&sandbox[key])));
+    }
+    if let Some(leaving) = leaving {
+        output::row(leaving);
+    }
+    if let Some(limits) = sandbox["limits"].as_str() {
+        output::row(&format!("Limits: {limits}"));
+        if limits.starts_with("NOT") {
+            output::line(
+                "Limits of a sandbox as a whole need a control group (cgroup v2) of the gateway's own: Delegate=yes in its systemd unit.",
+            );
+        }
     }
     if text(&sandbox["kernel"]) == "landlock" {
         output::line(

@@ -62,3 +62,37 @@ async fn a_run_taken_up_after_a_crash_has_been_told() {
     assert_eq!(said.len(), 2, "{said:?}");
     assert_eq!(heard(&model, 0, 0), "System: a knock\n\nhi\n[message_id: r1]");
 }
+
+#[tokio::test]
+async fn a_line_that_was_promised_survives_a_crash_and_is_told_once() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    rig.system_events.notice(&key_of(KEY), "Exec completed (a, code 0)", 1, None).await;
+    rig.system_events.enqueue(&key_of(KEY), "a knock", None, 2);
+    let waiting = crash(dir.path());
+    send(&rig, "r1", "hi").await;
+    rig.events_until("r1 chat delta half").await;
+    let under_way = crash(dir.path());
+
+    let model = FakeModel::start([]).await;
+    let rig = Rig::start(waiting.path(), &model).await;
+    assert_eq!(rig.system_events.sessions_with_notices(), [key_of(KEY)]);
+    send(&rig, "r2", "hi").await;
+    rig.end("r2").await;
+    assert_eq!(heard(&model, 0, 0), "System: Exec completed (a, code 0)\n\nhi\n[message_id: r2]");
+
+    let model = FakeModel::start([Answer::Text("whole")]).await;
+    let (rig, _) = after(&under_way, &model, &["r1"]).await;
+    assert_eq!(
+        heard(&model, 0, 0),
+        "System: Exec completed (a, code 0)\nSystem: a knock\n\nhi\n[message_id: r1]"
+    );
+    assert_eq!(rig.system_events.sessions_with_notices(), []);
+    let ended = crash(under_way.path());
+    let rig = Rig::start(ended.path(), &model).await;
+    assert_eq!(
+        rig.system_events.peek(&key_of(KEY)),
+        [""; 0],
+        "it left the journal with the run that told it"
+    );
+}

@@ -118,7 +118,7 @@ async fn an_accepted_message_takes_its_events_with_it(open: Open) {
     row.payload.arrivals =
         Arrivals { said: numbers[..2].to_vec(), context: Vec::new(), route: Some(routed()) };
     assert_eq!(accept(&journal, row).await, Insert::New);
-    let (_crashed, Opened { journal, unfinished }) = restarted(open, dir.path());
+    let (_crashed, Opened { journal, unfinished, .. }) = restarted(open, dir.path());
     assert_eq!(unfinished.len(), 1);
     assert_eq!(ids(&journal.waiting_arrivals(0, 10).await.unwrap()), ["c"]);
     let fates: Vec<_> = journal.arrival_records(Some("run-1"), 10).await.unwrap();

@@ -115,6 +115,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
     QUEUED_TOGETHER,
     TRACED,
     ASKED,
+    OWED,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -138,8 +139,30 @@ const ASKED: &str = "
 ALTER TABLE outbox ADD COLUMN asked BLOB;
 ";
 
+/// What agents are owed about their commands.
+const OWED: &str = "
+CREATE TABLE promises (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('approval', 'command')),
+    scope TEXT NOT NULL,
+    name TEXT NOT NULL,
+    session_key TEXT,
+    line TEXT,
+    begun_at INTEGER NOT NULL,
+    lost_at INTEGER
+) STRICT;
+CREATE TABLE system_lines (
+    seq INTEGER PRIMARY KEY,
+    session_key TEXT NOT NULL,
+    text TEXT NOT NULL,
+    ts INTEGER NOT NULL,
+    told_by TEXT
+) STRICT;
+";
+
 /// The tables, by the order in which they came.
-pub(super) const TABLES: [&str; 3] = ["inbox", "outbox", "arrivals"];
+pub(super) const TABLES: [&str; 5] = ["inbox", "outbox", "arrivals", "promises", "system_lines"];
 
 /// Suffix of a new file until it takes the place of a damaged one.
 const RENEWED: &str = ".renewed";

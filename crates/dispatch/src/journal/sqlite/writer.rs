@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
 use super::refused::Refused;
-use super::{arrivals, deliveries, messages};
+use super::{arrivals, deliveries, messages, notices};
 use crate::journal::{Durability, JournalError, Update};
 use crate::queue::DropRule;
 
@@ -69,9 +69,11 @@ impl Change for Update {
                 Ok(messages::answered(db, record)? && deliveries::accept_all(db, replies)?)
             }
             Self::Finish(record, replies) => {
+                notices::forget_told(db, &record.run_id)?;
                 Ok(messages::finish(db, record)? && deliveries::accept_all(db, replies)?)
             }
             Self::FinishAll(record, others, replies) => {
+                notices::forget_told(db, &record.run_id)?;
                 Ok(messages::finish_all(db, record, others)? && deliveries::accept_all(db, replies)?)
             }
             Self::Gather { leader, others, answer_to } => {
@@ -92,6 +94,11 @@ impl Change for Update {
             Self::Reworded { conversation, message_id, text } => {
                 arrivals::reword(db, conversation, message_id, text)
             }
+            Self::Promise(promise, now) => notices::promise(db, promise, *now),
+            Self::Amend(promises) => notices::amend(db, promises),
+            Self::Notice { line, fulfils } => notices::notice(db, line.as_ref(), fulfils.as_deref()),
+            Self::Told { run_id, numbers } => notices::told(db, run_id, numbers),
+            Self::DropLines(numbers) => notices::drop_lines(db, numbers),
             Self::Decided { numbers, fate, now } => arrivals::decide(db, numbers, fate, *now),
         }
     }
@@ -381,7 +388,7 @@ impl Writer {
             return;
         }
         self.since_prune = 0;
-        for prune in [messages::prune, deliveries::prune, arrivals::prune] {
+        for prune in [messages::prune, deliveries::prune, arrivals::prune, notices::prune] {
             if let Err(error) = prune(&self.db, now_ms()) {
                 tracing::warn!(%error, "the journal could not be pruned");
             }

@@ -151,7 +151,8 @@ impl<J: Turn> Machine<J> {
         }
         let dropped = || self.backlog.cut.last().and_then(|job| Some((job, job.queue()?)));
         let (last, settings) = self.waiting.iter().rev().find_map(Waiting::prompt).or_else(dropped)?;
-        last.place().map(|_| heard_at + settings.debounce())
+        let is_waited_for = last.place().is_some() || last.is_announcement();
+        is_waited_for.then(|| heard_at + settings.debounce())
     }
 
     /// Begins what comes first, together with what belongs to it.
@@ -178,14 +179,19 @@ impl<J: Turn> Machine<J> {
 
     /// The first of what waits is said to the agent, and came behind a run.
     fn begin_prompts(&mut self) -> Option<Effect<J>> {
-        let together = self.waiting.iter().map_while(Waiting::prompt).take_while(|(job, _)| !job.is_alone());
-        let together: Vec<_> = together.collect();
+        let prompts = || self.waiting.iter().map_while(Waiting::prompt);
+        let announces = prompts().next().is_some_and(|(job, _)| job.is_announcement());
+        let is_of_them = |job: &J| !job.is_alone() && job.is_announcement() == announces;
+        let together: Vec<_> = prompts().take_while(|(job, _)| is_of_them(job)).collect();
         let Some((_, newest)) = together.last() else { return self.begin_first() };
         let count = together.len();
         if newest.mode != QueueMode::Collect {
             return self.tell_of_cut().or_else(|| self.begin_first());
         }
-        let is_mixed = is_mixed(together.iter().map(|(job, _)| job.place()));
+        let is_mixed = match announces {
+            true => is_mixed_telling(together.iter().map(|(job, _)| job.place())),
+            false => is_mixed(together.iter().map(|(job, _)| job.place())),
+        };
         self.backlog.individually |= is_mixed;
         if self.backlog.individually {
             return self.begin_first();
@@ -226,4 +232,11 @@ impl<J> Waiting<J> {
 fn is_mixed<'a>(mut places: impl Iterator<Item = Option<&'a Address>>) -> bool {
     let first = places.next().flatten();
     first.is_none() || places.any(|place| place != first)
+}
+
+/// The same of announcements: no client waits for those that go nowhere, and they may be told with others.
+fn is_mixed_telling<'a>(places: impl Iterator<Item = Option<&'a Address>>) -> bool {
+    let mut places = places.flatten();
+    let first = places.next();
+    places.any(|place| Some(place) != first)
 }

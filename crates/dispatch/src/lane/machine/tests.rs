@@ -8,7 +8,7 @@ use crate::queue::QueueSettings;
 #[derive(Debug, Clone, PartialEq)]
 struct Job(RunId, Option<AbortReason>);
 
-/// Names in capitals are `agent` runs.
+/// Names in capitals are `agent` runs; a `?` means that somebody else than the owner says it.
 impl Turn for Job {
     fn run_id(&self) -> &RunId {
         &self.0
@@ -58,6 +58,10 @@ impl Turn for Job {
         false
     }
 
+    fn is_announcement(&self) -> bool {
+        false
+    }
+
     fn has_waited(&self) -> bool {
         false
     }
@@ -72,6 +76,10 @@ impl Turn for Job {
 
     fn takes_steering(&self) -> bool {
         self.0.as_str() != "BEAT"
+    }
+
+    fn is_strangers(&self) -> bool {
+        self.0.as_str().ends_with('?')
     }
 }
 
@@ -135,6 +143,23 @@ fn a_message_is_treated_as_the_table_says() {
         assert_eq!(end(&mut lane), then, "{mode:?} {streaming}");
         let mut idle = Machine::default();
         assert_eq!(send(&mut idle, "b", mode), [Effect::Start(b())], "{mode:?} with no run");
+    }
+}
+
+#[test]
+fn nobody_else_speaks_to_a_run_of_the_owner() {
+    for (run, said, is_steered) in
+        [("r", "b", true), ("r", "b?", false), ("r?", "b?", true), ("r?", "b", true)]
+    {
+        let mut lane = Machine::default();
+        send(&mut lane, run, QueueMode::Collect);
+        lane.on(Instant::now(), Input::Streaming(true));
+        let (now, then) = match is_steered {
+            true => (vec![Effect::Steer(job(said))], vec![]),
+            false => (vec![], vec![Effect::Start(job(said))]),
+        };
+        assert_eq!(send(&mut lane, said, QueueMode::Steer), now, "{run} {said}");
+        assert_eq!(end(&mut lane), then, "{run} {said}");
     }
 }
 

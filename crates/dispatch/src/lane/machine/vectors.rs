@@ -75,6 +75,9 @@ impl Turn for Job {
     fn is_alone(&self) -> bool {
         self.alone
     }
+    fn is_announcement(&self) -> bool {
+        self.run_id.as_str().starts_with("announce")
+    }
     fn has_waited(&self) -> bool {
         self.waited
     }

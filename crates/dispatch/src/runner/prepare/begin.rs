@@ -57,7 +57,7 @@ impl Runner {
         }
         let lines = match row.payload.is_memory_flush {
             true => Vec::new(),
-            false => self.deps.system_events.waiting(&session.key),
+            false => self.deps.system_events.waiting_for(&session.key, &row.run_id),
         };
         let mut circumstances = circumstances(session);
         let zone = system_events::zone(&settings.config.agents.defaults);
@@ -90,7 +90,10 @@ impl Runner {
         let mut branch = branch.noting(Arc::clone(&self.shared.journal), row.run_id.clone());
         if let Some(message) = known {
             match branch.prompted(row, self.entries_since(row).await).await? {
-                Prompted::Yes => return Ok(Begun { branch, remembered, own_prompt }),
+                Prompted::Yes => {
+                    self.deps.system_events.were_told(&row.run_id);
+                    return Ok(Begun { branch, remembered, own_prompt });
+                }
                 Prompted::Failed(why) => return Err(NotBegun::because(why)),
                 Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                     if row.recovered {
@@ -101,7 +104,7 @@ impl Runner {
                 }
             }
         }
-        self.deps.system_events.mark_delivered(&session.key, &lines);
+        self.deps.system_events.mark_delivered(&session.key, &row.run_id, &lines).await;
         Ok(Begun { branch, remembered, own_prompt })
     }
 

@@ -74,7 +74,11 @@ fn the_request_is_the_recorded_one() {
         // Keys that must not survive.
         parameters["additionalProperties"] = json!(false);
         parameters["$schema"] = json!("x");
-        tools.push(ToolSpec { description: format!("does {name}"), name, parameters: parameters.into() });
+        tools.push(ToolSpec {
+            description: format!("does {name}").into(),
+            name: name.into(),
+            parameters: parameters.into(),
+        });
     }
     let request = ModelRequest {
         system: "the prompt".into(),

@@ -60,7 +60,7 @@ fn messages_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
 fn read_tool() -> ToolSpec {
     let parameters =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters: parameters.into() }
+    ToolSpec { name: "read".into(), description: "reads".into(), parameters: parameters.into() }
 }
 
 /// Three turns with tools and thinking.

@@ -66,8 +66,8 @@ fn golden() -> Value {
 fn read_tool() -> ToolSpec {
     let declared = golden()["body"]["tools"][0]["functionDeclarations"][0].clone();
     ToolSpec {
-        name: "read".to_owned(),
-        description: "reads".to_owned(),
+        name: "read".into(),
+        description: "reads".into(),
         parameters: declared["parametersJsonSchema"].clone().into(),
     }
 }

@@ -54,11 +54,7 @@ fn with(messages: Vec<Message>) -> ModelRequest {
 }
 
 fn tool_x() -> ToolSpec {
-    ToolSpec {
-        name: "x".to_owned(),
-        description: "d".to_owned(),
-        parameters: json!({"type": "object"}).into(),
-    }
+    ToolSpec { name: "x".into(), description: "d".into(), parameters: json!({"type": "object"}).into() }
 }
 
 fn call(id: &str) -> Value {
@@ -77,8 +73,8 @@ fn the_request_is_the_recorded_one() {
     let function = &mut expect["tools"][0]["function"];
     function["description"] = json!("reads");
     let tool = ToolSpec {
-        name: "read".to_owned(),
-        description: "reads".to_owned(),
+        name: "read".into(),
+        description: "reads".into(),
         parameters: function["parameters"].clone().into(),
     };
     let request = ModelRequest {

@@ -78,8 +78,8 @@ fn the_request_says_whose_session_it_is() {
         system: "You help.".into(),
         messages: vec![Message::User(UserMessage::text("hi", 1)).into()].into(),
         tools: vec![ToolSpec {
-            name: "x".to_owned(),
-            description: "d".to_owned(),
+            name: "x".into(),
+            description: "d".into(),
             parameters: json!({"type": "object"}).into(),
         }]
         .into(),

@@ -67,8 +67,8 @@ fn input_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
 fn read_tool(golden: &Value) -> ToolSpec {
     let tool = &golden["body"]["tools"][0];
     ToolSpec {
-        name: "read".to_owned(),
-        description: "reads".to_owned(),
+        name: "read".into(),
+        description: "reads".into(),
         parameters: tool["parameters"].clone().into(),
     }
 }

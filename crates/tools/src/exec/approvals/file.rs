@@ -7,6 +7,8 @@ use openclaw_config::settings::{ExecAsk, ExecSecurity};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::flaw::{self, FileFlaw};
+
 /// The agent that settings without an agent belong to.
 const MAIN: &str = "main";
 /// What older versions called it.
@@ -16,6 +18,7 @@ const MAX_COMMAND_CHARS: usize = 1000;
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object with \"version\": 1")]
 pub struct ApprovalsFile {
     /// Always 1.
     #[serde(deserialize_with = "version_one")]
@@ -48,7 +51,7 @@ impl Default for ApprovalsFile {
 
 /// `socket`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object")]
 pub struct Socket {
     /// Its path.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +73,7 @@ impl std::fmt::Debug for Socket {
 
 /// What holds unless something nearer says otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", expecting = "an object with settings")]
 pub struct Policy {
     /// Which commands may run.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
@@ -105,7 +108,7 @@ impl Policy {
 
 /// What holds for one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object with settings")]
 pub struct AgentApprovals {
     /// Programs that may run unasked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -180,8 +183,12 @@ impl ApprovalsFile {
     ///
     /// # Errors
     /// What is wrong with it. An empty text is wrong too: it is what a torn write leaves.
-    pub fn parse(text: &str, mint: &mut dyn FnMut() -> String) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &str, mint: &mut dyn FnMut() -> String) -> Result<Self, FileFlaw> {
+        if text.trim().is_empty() {
+            return Err(FileFlaw::Empty);
+        }
         let mut file: Self = serde_json::from_str(text)?;
+        flaw::check(&file)?;
         file.normalise(mint);
         Ok(file)
     }

@@ -7,6 +7,7 @@ use openclaw_config::private_file::{self, Durability};
 use openclaw_config::{hash_of, shared_place};
 
 use super::file::ApprovalsFile;
+use super::flaw::FileFlaw;
 
 const NAME: &str = "exec-approvals.json";
 const DEFAULT_STATE_DIR: &str = ".openclaw";
@@ -15,12 +16,14 @@ const DEFAULT_STATE_DIR: &str = ".openclaw";
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalsError {
     /// It is there and does not say what it should. It never counts as empty: its rules would be lost.
-    #[error("exec approvals file {path} is invalid: {source}; mend or remove it")]
+    #[error(
+        "exec approvals file {path} is invalid: {source}. Its rules are not known, so no command runs that they are for; a person has to mend it"
+    )]
     Invalid {
         /// The file.
         path: String,
         /// What is wrong.
-        source: serde_json::Error,
+        source: FileFlaw,
     },
     /// It can't be read or written.
     #[error("exec approvals file {path} cannot be used: {source}")]
@@ -154,9 +157,7 @@ fn with_lock(
     let lock = private_file::append(Path::new(&lock_name)).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let file = next(load(path)?)?;
-    let text = file
-        .to_text()
-        .map_err(|source| ApprovalsError::Invalid { path: path.display().to_string(), source })?;
+    let text = file.to_text().map_err(|source| failed(source.into()))?;
     private_file::replace(&target, text.as_bytes(), Durability::Synced).map_err(failed)?;
     Ok(Loaded { path: path.to_owned(), exists: true, hash: hash_of(&text), file })
 }

@@ -47,11 +47,33 @@ pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
     out.0
 }
 
-pub(super) fn exec(name: &str, inside: Inside<'_>) -> Vec<String> {
+/// A variable that a command and all it starts has, and nobody else: by it they are found when the command is to end. The death of a
+/// `docker exec` leaves its command running.
+#[derive(Debug)]
+pub(super) struct Mark(String);
+
+impl Mark {
+    pub(super) fn new() -> Self {
+        Self(format!("OPENCLAW_COMMAND={}", uuid::Uuid::new_v4().simple()))
+    }
+}
+
+/// Kills what carries the mark `$1`, until nothing does: a program may be forked while the others are looked through.
+const END: &str = "n=0; while [ $n -lt 20 ]; do n=$((n+1)); found=0
+for p in /proc/[0-9]*; do grep -q \"$1\" \"$p/environ\" 2>/dev/null && found=1 && kill -KILL \"${p#/proc/}\"; done
+[ $found = 1 ] || exit 0; done";
+
+/// Ends a command and what it started.
+pub(super) fn end(name: &str, mark: &Mark) -> Vec<String> {
+    ["exec", name, "sh", "-c", END, "sh", &mark.0].map(str::to_owned).to_vec()
+}
+
+pub(super) fn exec(name: &str, inside: Inside<'_>, mark: &Mark) -> Vec<String> {
     let mut out = Arguments::of(["exec", "-i"]);
     out.0.extend(inside.in_terminal.then(|| "-t".to_owned()));
     out.option("-w", &inside.directory.display());
     out.options("-e", inside.environment.iter().map(|(name, value)| format!("{name}={value}")));
+    out.option("-e", &mark.0);
     out.0.extend([name, "sh", "-lc", inside.command].map(str::to_owned));
     out.0
 }
@@ -151,8 +173,23 @@ mod tests {
                 environment: &environment,
                 in_terminal,
             };
-            let rest = ["-w", "/workspace/x", "-e", "PATH=/bin", "-e", "A=b c", "N", "sh", "-lc", "echo hi"];
-            assert_eq!(exec("N", inside), [first, rest.to_vec()].concat());
+            let mark = Mark::new();
+            let rest = [
+                "-w",
+                "/workspace/x",
+                "-e",
+                "PATH=/bin",
+                "-e",
+                "A=b c",
+                "-e",
+                &mark.0,
+                "N",
+                "sh",
+                "-lc",
+                "echo hi",
+            ];
+            assert_eq!(exec("N", inside, &mark), [first, rest.to_vec()].concat());
+            assert_eq!(end("N", &mark), ["exec", "N", "sh", "-c", END, "sh", &mark.0]);
         }
         assert_eq!(setup("N", "apt x"), ["exec", "-i", "N", "sh", "-lc", "apt x"]);
     }

@@ -32,12 +32,57 @@ pub(in crate::sandbox) enum ContainerError {
         "{program} {what} failed: {said}. If {program} can't be used here, set agents.defaults.sandbox.backend to \"local\""
     )]
     Failed { program: &'static str, what: String, said: String },
-    /// There is no such image.
-    #[error("Sandbox image not found: {0}. Build or pull it first.")]
-    NoImage(String),
+    /// It is there, and what does its work is not.
+    #[error(
+        "{program} is installed, but its daemon does not answer ({said}). Start it (systemctl start {program}), or set \
+         agents.defaults.sandbox.backend to \"local\" for a sandbox that needs no daemon"
+    )]
+    NoDaemon { program: &'static str, said: String },
+    /// It is there for others.
+    #[error(
+        "the gateway's user may not use {program} ({said}). Let it (usermod -aG docker USER, then start the gateway anew from a new \
+         login), or set agents.defaults.sandbox.backend to \"local\""
+    )]
+    NotAllowed { program: &'static str, said: String },
+    /// There is no such image. The first two sentences are OpenClaw's.
+    #[error(
+        "Sandbox image not found: {image}. Build or pull it first. ({program} pull {image}; its name is \
+         agents.defaults.sandbox.docker.image)"
+    )]
+    NoImage { program: &'static str, image: String },
+    /// What the default image is made from can't be had.
+    #[error(
+        "the sandbox's image is missing, and {image}, which it is made from, can't be pulled: {said}. Pull or load it by hand, or name \
+         an image that is there in agents.defaults.sandbox.docker.image"
+    )]
+    NotPulled { image: &'static str, said: String },
+    /// The owner's own command.
+    #[error("the sandbox's setupCommand failed: {0}. It is tried again with the next message")]
+    Setup(String),
     /// The list of containers can't be written.
     #[error("the list of sandboxes can't be kept: {0}")]
     Registry(#[from] std::io::Error),
+}
+
+/// What programs say, in small letters, whose daemon is away.
+const NO_DAEMON: &[&str] = &[
+    "cannot connect to the docker daemon",
+    "is the docker daemon running",
+    "error during connect",
+    "cannot connect to podman",
+    "unable to connect to podman",
+];
+/// The same of one that listens to others only.
+const NOT_ALLOWED: &[&str] = &[
+    "permission denied while trying to connect to the docker",
+    "dial unix /var/run/docker.sock: connect: permission denied",
+];
+
+/// The end of what was said: the reason is there.
+fn tail(said: &str) -> String {
+    const LONGEST: usize = 500;
+    let start = said.char_indices().rev().nth(LONGEST - 1).map_or(0, |(at, _)| at);
+    said.get(start..).unwrap_or_default().to_owned()
 }
 
 impl Cli {
@@ -89,8 +134,16 @@ impl Cli {
     }
 
     fn failed(&self, arguments: &[String], said: &str) -> ContainerError {
-        let said: String = said.trim().chars().take(500).collect();
+        let (said, program) = (tail(said.trim()), self.program);
+        let lower = said.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+        if says(NOT_ALLOWED) {
+            return ContainerError::NotAllowed { program, said };
+        }
+        if says(NO_DAEMON) {
+            return ContainerError::NoDaemon { program, said };
+        }
         let what = arguments.first().cloned().unwrap_or_default();
-        ContainerError::Failed { program: self.program, what, said }
+        ContainerError::Failed { program, what, said }
     }
 }

@@ -6,8 +6,7 @@ use sha1::{Digest as _, Sha1};
 
 use super::argv::{self, Made};
 use super::cli::{Cli, ContainerError};
-use crate::sandbox::registry::{self, Entry, Registry};
-use crate::sandbox::settings::PruneSettings;
+use crate::sandbox::registry::{Entry, Kind, Registry};
 
 const DEFAULT_IMAGE: &str = "openclaw-sandbox:bookworm-slim";
 /// What the default image is made from where it is missing.
@@ -66,7 +65,9 @@ pub(in crate::sandbox) async fn ensure(
         State::Missing => None,
         State::Stopped | State::Running => label(cli, name).await,
     };
-    let is_current = found.as_deref() == Some(hash.as_str());
+    // It is noted after its setup: without a note that may have been cut short.
+    let is_set_up = known.is_some() || made.settings.setup_command.is_none();
+    let is_current = found.as_deref() == Some(hash.as_str()) && is_set_up;
     let step = step(&state, is_current, known.as_ref().map(|entry| entry.last_used_at_ms), now);
     match step {
         Step::Use => {}
@@ -91,6 +92,7 @@ pub(in crate::sandbox) async fn ensure(
         image: made.settings.image.clone(),
         config_hash: if step == Step::UseOutdated { found } else { Some(hash) },
         rest: known.map_or_else(Map::new, |entry| entry.rest),
+        kind: Kind::Container,
     };
     Ok(registry.note(entry)?)
 }
@@ -99,8 +101,8 @@ async fn state(cli: &Cli, name: &str) -> Result<State, ContainerError> {
     match cli.run(&words(["inspect", "-f", "{{.State.Running}}", name])).await {
         Ok(text) if text == "true" => Ok(State::Running),
         Ok(_) => Ok(State::Stopped),
-        Err(error @ ContainerError::NotInstalled(_)) => Err(error),
-        Err(_) => Ok(State::Missing),
+        Err(ContainerError::Failed { .. }) => Ok(State::Missing),
+        Err(error) => Err(error),
     }
 }
 
@@ -113,10 +115,14 @@ async fn create(cli: &Cli, made: Made<'_>, now: i64, hash: &str) -> Result<(), C
     image(cli, &made.settings.image).await?;
     cli.run(&argv::create(made, now, hash)).await?;
     cli.run(&words(["start", made.name])).await?;
-    if let Some(command) = &made.settings.setup_command {
-        cli.run(&argv::setup(made.name, command)).await?;
-    }
-    Ok(())
+    let Some(command) = &made.settings.setup_command else { return Ok(()) };
+    let Err(error) = cli.run(&argv::setup(made.name, command)).await else { return Ok(()) };
+    // Left there, it would look as if it had been set up.
+    remove(cli, made.name).await?;
+    Err(match error {
+        ContainerError::Failed { said, .. } => ContainerError::Setup(said),
+        other => other,
+    })
 }
 
 async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
@@ -127,30 +133,25 @@ async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
     };
     match (is_missing, image == DEFAULT_IMAGE) {
         (false, _) => Err(error),
-        (true, false) => Err(ContainerError::NoImage(image.to_owned())),
+        (true, false) => Err(ContainerError::NoImage { program: cli.program(), image: image.to_owned() }),
         (true, true) => {
-            cli.run(&words(["pull", BASE_IMAGE])).await?;
+            let pulled = cli.run(&words(["pull", BASE_IMAGE])).await;
+            pulled.map_err(|error| match error {
+                ContainerError::Failed { said, .. } => ContainerError::NotPulled { image: BASE_IMAGE, said },
+                other => other,
+            })?;
             cli.run(&words(["tag", BASE_IMAGE, DEFAULT_IMAGE])).await.map(drop)
         }
     }
 }
 
 pub(in crate::sandbox) async fn remove(cli: &Cli, name: &str) -> Result<(), ContainerError> {
-    cli.run(&words(["rm", "-f", name])).await.map(drop)
-}
-
-/// Removes containers that are idle or old.
-pub(in crate::sandbox) async fn prune(cli: &Cli, registry: &Registry, settings: PruneSettings) {
-    let now = now_ms();
-    for entry in registry.entries().into_iter().filter(|entry| registry::is_due(entry, settings, now)) {
-        let name = &entry.container_name;
-        let removed = remove(cli, name).await;
-        let forgotten = registry.forget(name);
-        if let (Err(error), _) | (_, Err(error)) =
-            (removed.map_err(|e| e.to_string()), forgotten.map_err(|e| e.to_string()))
-        {
-            tracing::warn!(container = %name, %error, "an idle sandbox is not removed");
+    match cli.run(&words(["rm", "-f", name])).await {
+        // Somebody else has removed it.
+        Err(ContainerError::Failed { said, .. }) if said.to_lowercase().contains("no such container") => {
+            Ok(())
         }
+        done => done.map(drop),
     }
 }
 

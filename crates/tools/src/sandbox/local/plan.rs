@@ -1,9 +1,10 @@
 //! From the settings, which are written in Docker's words, to what is done. What can't be had here is an
-//! error, but for `memorySwap`, `cpus`, `user`, `capDrop`, `readOnlyRoot` and the profiles: the root is always read-only, and there are
-//! no capabilities.
+//! error, but for `user`, `capDrop`, `readOnlyRoot` and the profiles: the root is always read-only, and there are no capabilities.
+//! `memorySwap` and `cpus` need a control group; where there is none, `sandbox explain` says so.
 
 use std::path::{Path, PathBuf};
 
+use super::cgroup::Group;
 use super::spec::{Level, Limits, Mount, Network, Spec};
 use crate::sandbox::settings::DockerSettings;
 
@@ -21,6 +22,19 @@ pub(in crate::sandbox) struct View<'a> {
     pub(in crate::sandbox) agent_workspace: Option<&'a Path>,
     /// Host paths that are never seen.
     pub(in crate::sandbox) hidden: Vec<PathBuf>,
+    /// Limits all its processes together.
+    pub(in crate::sandbox) group: Option<&'a Group>,
+}
+
+/// What all processes of a sandbox may take together; absent is all there is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::sandbox) struct Amounts {
+    pub(in crate::sandbox) processes: u64,
+    /// Bytes.
+    pub(in crate::sandbox) memory: Option<u64>,
+    /// Bytes, beside the memory.
+    pub(in crate::sandbox) swap: Option<u64>,
+    pub(in crate::sandbox) cpus: Option<f64>,
 }
 
 /// A setting that this kind of sandbox can't follow; the owner is told.
@@ -55,12 +69,16 @@ pub(super) fn spec(level: Level, view: &View<'_>) -> Result<Spec, BadSettings> {
         network: network(&settings.network)?,
         hosts: settings.extra_hosts.iter().filter_map(|text| host(text)).collect(),
         dns: settings.dns.clone(),
-        limits: limits(settings)?,
+        limits: limits(settings, view.group)?,
+        cgroup: view.group.map(|group| group.path.clone()),
         terminal: false,
     })
 }
 
 const BAD_BIND: &str = "it must be source:target[:ro|rw], both absolute";
+/// What Docker takes in the third part of a bind and means nothing here. Everything else could be a misspelt `ro`.
+const BIND_OPTIONS_WITHOUT_EFFECT: [&str; 9] =
+    ["z", "Z", "nocopy", "shared", "slave", "private", "rshared", "rslave", "rprivate"];
 
 fn bad(key: &'static str, value: &str, why: &'static str) -> BadSettings {
     BadSettings { key, value: value.to_owned(), why }
@@ -79,9 +97,14 @@ fn bind(text: &str) -> Option<Mount> {
     let (source, target, options) = (parts.next()?, parts.next()?, parts.next().unwrap_or("rw"));
     let is_absolute = source.starts_with('/') && target.starts_with('/') && parts.next().is_none();
     let is_plain = !Path::new(target).components().any(|part| part == std::path::Component::ParentDir);
-    let writable = !options.split(',').any(|option| option == "ro");
+    let options: Vec<&str> = options.split(',').collect();
+    let says = |wanted: &str| options.contains(&wanted);
+    let is_known =
+        |option: &&str| matches!(*option, "ro" | "rw") || BIND_OPTIONS_WITHOUT_EFFECT.contains(option);
+    let is_clear = options.iter().all(is_known) && !(says("ro") && says("rw"));
+    let writable = !says("ro");
     let mount = || Mount { source: source.into(), target: target.into(), writable };
-    (is_absolute && is_plain && target != "/").then(mount)
+    (is_absolute && is_plain && is_clear && target != "/").then(mount)
 }
 
 /// `path[:options]`, of which the size counts.
@@ -102,17 +125,39 @@ fn host(text: &str) -> Option<(String, String)> {
     (is_word(name) && is_word(address)).then(|| (address.to_owned(), name.to_owned()))
 }
 
-fn limits(settings: &DockerSettings) -> Result<Limits, BadSettings> {
-    let memory = settings.memory.as_deref();
-    let memory =
-        memory.map(|text| bytes(text).ok_or_else(|| bad("memory", text, "it must be a size such as 512m")));
+const BAD_SIZE: &str = "it must be a size such as 512m";
+
+fn memory(settings: &DockerSettings) -> Result<Option<u64>, BadSettings> {
+    let text = settings.memory.as_deref();
+    text.map(|text| bytes(text).ok_or_else(|| bad("memory", text, BAD_SIZE))).transpose()
+}
+
+/// With Docker's meaning of `memorySwap`: memory and swap together, twice the memory where it is not said, `-1` for no limit.
+pub(in crate::sandbox) fn amounts(settings: &DockerSettings) -> Result<Amounts, BadSettings> {
+    let memory = memory(settings)?;
+    let swap = match (memory, settings.memory_swap.as_deref().map(str::trim)) {
+        (None, _) | (Some(_), Some("-1")) => None,
+        (Some(memory), None | Some("0")) => Some(memory),
+        (Some(memory), Some(text)) => {
+            let both = bytes(text).ok_or_else(|| bad("memorySwap", text, BAD_SIZE))?;
+            let swap = both.checked_sub(memory);
+            Some(swap.ok_or_else(|| bad("memorySwap", text, "it counts memory too, and must not be less"))?)
+        }
+    };
+    let processes = settings.pids_limit.unwrap_or(PROCESSES);
+    Ok(Amounts { processes, memory, swap, cpus: settings.cpus })
+}
+
+fn limits(settings: &DockerSettings, group: Option<&Group>) -> Result<Limits, BadSettings> {
+    // A limit of each process's addresses hurts programs that reserve more than they use. It is the second best.
+    let memory = memory(settings)?.filter(|_| !group.is_some_and(|group| group.limits("memory")));
     let others = settings.ulimits.iter().map(|(name, text)| {
         let limit = range(text).ok_or_else(|| bad("ulimits", text, "it must be soft[:hard]"));
         limit.map(|(soft, hard)| (name.clone(), soft, hard))
     });
     Ok(Limits {
         processes: Some(settings.pids_limit.unwrap_or(PROCESSES)),
-        memory: memory.transpose()?,
+        memory,
         others: others.collect::<Result<_, _>>()?,
     })
 }
@@ -170,6 +215,31 @@ mod tests {
     }
 
     #[test]
+    fn swap_is_what_docker_means_by_it() {
+        let config = openclaw_config::settings::Config::default();
+        let agent = openclaw_protocol::AgentId::default();
+        let defaults = crate::sandbox::SandboxSettings::of(&config, &agent).docker;
+        for (memory, swap, expect) in [
+            (None, None, Ok(None)),
+            (None, Some("1g"), Ok(None)),
+            (Some("512m"), None, Ok(Some(512 << 20))),
+            (Some("512m"), Some("0"), Ok(Some(512 << 20))),
+            (Some("512m"), Some("512m"), Ok(Some(0))),
+            (Some("512m"), Some("1g"), Ok(Some(512 << 20))),
+            (Some("512m"), Some("-1"), Ok(None)),
+            (Some("512m"), Some("1m"), Err("it counts memory too, and must not be less")),
+            (Some("512m"), Some("x"), Err(BAD_SIZE)),
+            (Some("x"), None, Err(BAD_SIZE)),
+        ] {
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            let settings =
+                DockerSettings { memory: text(memory), memory_swap: text(swap), ..defaults.clone() };
+            let found = amounts(&settings).map(|amounts| amounts.swap).map_err(|error| error.why);
+            assert_eq!(found, expect, "{memory:?} {swap:?}");
+        }
+    }
+
+    #[test]
     fn binds_name_absolute_paths() {
         let mount = |source: &str, target: &str, writable| {
             Some(Mount { source: source.into(), target: target.into(), writable })
@@ -185,6 +255,14 @@ mod tests {
             ("/a:/", None),
             ("/a:/b/../c", None),
             ("/a:/b:ro:x", None),
+            // Docker refuses them too: a word that is meant to protect must not be taken for none.
+            ("/a:/b:RO", None),
+            ("/a:/b:readonly", None),
+            ("/a:/b:rx", None),
+            ("/a:/b:ro,rw", None),
+            ("/a:/b:", None),
+            ("/a:/b: ro", None),
+            ("/a:/b:rw,rslave", mount("/a", "/b", true)),
         ] {
             assert_eq!(bind(text), expect, "{text}");
         }

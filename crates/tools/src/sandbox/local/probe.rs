@@ -36,6 +36,7 @@ async fn works(program: &Path, directory: &Path, level: Level) -> Result<(), Str
         hosts: Vec::new(),
         dns: Vec::new(),
         limits: Limits::default(),
+        cgroup: None,
         terminal: false,
     };
     let child = Command::new(program)

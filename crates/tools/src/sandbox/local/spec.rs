@@ -31,6 +31,8 @@ pub(super) struct Spec {
     /// Name servers, in the place of the host's.
     pub(super) dns: Vec<String>,
     pub(super) limits: Limits,
+    /// The control group that the command is in, a directory of the host.
+    pub(super) cgroup: Option<PathBuf>,
     /// Whether the command has a terminal, which it must keep.
     pub(super) terminal: bool,
 }

@@ -65,17 +65,17 @@ fn what_does_not_say_what_it_should_is_an_error() {
     for (value, says) in [
         (json!({}), "missing field `version`"),
         (json!({"version": 2}), "version 2 is not known, only 1 is"),
-        (json!([]), "invalid type"),
-        (json!({"version": 1, "defaults": {"security": "some"}}), "unknown variant `some`"),
+        (json!([]), "found a list, expected an object with"),
+        (json!({"version": 1, "defaults": {"security": "some"}}), "unknown setting `some`"),
         (json!({"version": 1, "defaults": {"ask": true}}), "expected"),
-        (json!({"version": 1, "agents": []}), "invalid type"),
-        (json!({"version": 1, "agents": {"a": {"autoAllowSkills": "yes"}}}), "invalid type"),
+        (json!({"version": 1, "agents": []}), "found a list, expected an object"),
+        (json!({"version": 1, "agents": {"a": {"autoAllowSkills": "yes"}}}), "found "),
         (json!({"version": 1, "agents": {"a": {"allowlist": [1]}}}), "an allowlist entry must be a pattern"),
         (
             json!({"version": 1, "agents": {"a": {"allowlist": [{"id": "x"}]}}}),
             "an allowlist entry must be a pattern",
         ),
-        (json!({"version": 1, "agents": {"a": {"allowlist": "/a"}}}), "invalid type"),
+        (json!({"version": 1, "agents": {"a": {"allowlist": "/a"}}}), "found "),
     ] {
         let error = parse(&value).unwrap_err();
         assert!(error.contains(says), "{value}: {error}");

@@ -7,12 +7,12 @@ use openclaw_protocol::AgentId;
 
 use super::*;
 use crate::sandbox::SandboxSettings;
-use crate::sandbox::registry::tests::entry;
 
 /// A `docker` that writes down what it is told. What it answers stands in files beside it.
 const FAKE: &str = "#!/bin/sh
 dir=$(dirname \"$0\")
 echo \"$*\" >> \"$dir/calls\"
+[ -f \"$dir/refuse-$1\" ] && { cat \"$dir/refuse-$1\" >&2; exit 1; }
 case \"$1 $2\" in
   'inspect -f') case \"$3\" in *Running*) f=state;; *) f=label;; esac
     [ -f \"$dir/$f\" ] && cat \"$dir/$f\" || exit 1;;
@@ -108,28 +108,91 @@ async fn a_container_is_made_once_and_made_anew_for_other_settings() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_said_with_what_to_do() {
-    let mut fake = Fake::new();
-    fake.settings.docker.image = "mine:1".into();
+async fn a_setup_that_failed_or_was_cut_short_is_done_again() {
+    let fake = Fake::new();
+    fake.say("image", "");
+    fake.say("refuse-exec", "no network");
     let error = ensure(&fake.cli, &fake.registry, fake.made()).await.unwrap_err();
-    assert_eq!(error.to_string(), "Sandbox image not found: mine:1. Build or pull it first.");
-    let nowhere = Cli::new("docker", &Environment::new([("PATH", "/nowhere")], "/"));
-    assert!(fake.cli.is_installed() && !nowhere.is_installed());
-    let error = ensure(&nowhere, &fake.registry, fake.made()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "docker is not installed or not on PATH. Install it, or set agents.defaults.sandbox.backend to \"local\" for a \
-         sandbox that needs no daemon"
+        "the sandbox's setupCommand failed: no network. It is tried again with the next message"
+    );
+    assert_eq!(fake.calls(), "inspect -f, image inspect, create --name, start N, exec -i, rm -f");
+    assert_eq!(fake.registry.entries(), []);
+    // The gateway died in the setup: the container runs, and nothing is noted of it.
+    std::fs::remove_file(fake.dir.path().join("refuse-exec")).unwrap();
+    fake.say("state", "true\n");
+    fake.say("label", &hash(fake.made()));
+    ensure(&fake.cli, &fake.registry, fake.made()).await.unwrap();
+    assert_eq!(fake.calls(), "inspect -f, inspect -f, rm -f, image inspect, create --name, start N, exec -i");
+    ensure(&fake.cli, &fake.registry, fake.made()).await.unwrap();
+    assert_eq!(fake.calls(), "inspect -f, inspect -f");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_with_what_to_do() {
+    const LOCAL: &str = "set agents.defaults.sandbox.backend to \"local\"";
+    // Which of its commands refuses, in what words, and what the owner is told.
+    for (command, words, told) in [
+        (
+            "inspect",
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+            [
+                "docker is installed, but its daemon does not answer (Cannot connect",
+                "systemctl start docker",
+                LOCAL,
+            ],
+        ),
+        (
+            "inspect",
+            "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
+            ["the gateway's user may not use docker (permission denied", "usermod -aG docker", LOCAL],
+        ),
+        (
+            "pull",
+            "Get \"https://registry-1.docker.io/v2/\": no such host",
+            [
+                "the sandbox's image is missing, and debian:bookworm-slim, which it is made from, can't be pulled: Get",
+                "no such host",
+                "agents.defaults.sandbox.docker.image",
+            ],
+        ),
+        (
+            "create",
+            "invalid memory: x",
+            ["docker create failed: invalid memory: x", "If docker can't be used here", LOCAL],
+        ),
+        ("start", "no space left on device", ["docker start failed: no space left on device", "", LOCAL]),
+        (
+            "exec",
+            "sh: apt: not found",
+            ["the sandbox's setupCommand failed: sh: apt: not found", "tried again", ""],
+        ),
+    ] {
+        let fake = Fake::new();
+        fake.say(&format!("refuse-{command}"), words);
+        let error = ensure(&fake.cli, &fake.registry, fake.made()).await.unwrap_err().to_string();
+        assert!(told.iter().all(|told| error.contains(told)), "{command}: {error}");
+        assert_eq!(fake.registry.entries(), [], "{command}");
+    }
+    let mut fake = Fake::new();
+    fake.settings.docker.image = "mine:1".into();
+    let error = ensure(&fake.cli, &fake.registry, fake.made()).await.unwrap_err().to_string();
+    assert!(error.starts_with("Sandbox image not found: mine:1. Build or pull it first."), "{error}");
+    assert!(error.contains("docker pull mine:1"), "{error}");
+    let nowhere = Cli::new("docker", &Environment::new([("PATH", "/nowhere")], "/"));
+    assert!(fake.cli.is_installed() && !nowhere.is_installed());
+    let error = ensure(&nowhere, &fake.registry, fake.made()).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("docker is not installed or not on PATH. Install it, or ") && error.contains(LOCAL)
     );
 }
 
 #[tokio::test]
-async fn idle_containers_are_removed() {
+async fn a_container_that_is_gone_already_is_removed() {
     let fake = Fake::new();
-    fake.registry.note(entry("idle", now_ms(), 0)).unwrap();
-    fake.registry.note(entry("busy", now_ms(), now_ms())).unwrap();
-    prune(&fake.cli, &fake.registry, PruneSettings { idle_hours: 24, max_age_days: 7 }).await;
-    assert_eq!(fake.calls(), "rm -f");
-    let left: Vec<_> = fake.registry.entries().into_iter().map(|entry| entry.container_name).collect();
-    assert_eq!(left, ["busy"]);
+    fake.say("refuse-rm", "Error response from daemon: No such container: N");
+    remove(&fake.cli, "N").await.unwrap();
+    fake.say("refuse-rm", "Error response from daemon: driver failed");
+    assert!(remove(&fake.cli, "N").await.is_err());
 }

@@ -14,6 +14,10 @@ use super::{Call, Doing as _, Failure, INIT, capabilities, inner};
 
 pub(super) fn run(call: &Call) -> Result<u8, Failure> {
     close_inherited()?;
+    if let Some(group) = &call.spec.cgroup {
+        // Before the namespaces: of those the group is the top, so that nothing inside can leave it.
+        fs::write(group.join("cgroup.procs"), "0").doing("join the sandbox's cgroup")?;
+    }
     match call.spec.level {
         Level::Landlock => inner::run(call),
         Level::Namespaces => in_namespaces(call),

@@ -1,7 +1,7 @@
-//! An image file as a model is shown it.
+//! An image as a model is shown it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use crate::row::blocking;
 ///
 /// # Errors
 /// [`ToolError::Aborted`] as soon as the run is cancelled.
-pub(super) async fn load(
+pub(crate) async fn load(
     file: File,
     format: Format,
     label: String,
@@ -24,48 +24,63 @@ pub(super) async fn load(
 ) -> Result<Block, ToolError> {
     let loaded = tokio::select! { biased;
         () = cancel.cancelled() => return Err(ToolError::Aborted),
-        loaded = encoded(file, format, &cancel) => loaded?,
+        loaded = encoded(file, format, MAX_BYTES, &cancel) => loaded?,
     };
     let why = match loaded {
-        Ok((bytes, format)) => {
-            return Ok(Block::Image(ImageBlock {
-                data: STANDARD.encode(bytes),
-                mime_type: format.mime().to_owned(),
-                ..ImageBlock::default()
-            }));
-        }
+        Ok(picture) => return Ok(Block::Image(picture.into_block())),
         Err(PictureError::Stopped) => return Err(ToolError::Aborted),
         Err(error @ PictureError::TooManyPixels { .. }) => {
             format!("{error}. Make a smaller copy and read that.")
         }
         Err(error) => error.to_string(),
     };
-    Ok(Block::text(format!("[{label}] The image is left out: {why}")))
+    Ok(Block::text(format!("[{label}] omitted image payload: {why}")))
 }
 
 /// A picture as it is sent.
-type Encoded = Result<(Vec<u8>, Format), PictureError>;
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    bytes: Vec<u8>,
+    format: Format,
+}
 
-async fn encoded(mut file: File, format: Format, cancel: &CancellationToken) -> Result<Encoded, ToolError> {
-    let (fits, file) = blocking(move || Ok((picture::fits(&mut file), file))).await?;
+impl Encoded {
+    /// As a message holds it.
+    pub(crate) fn into_block(self) -> ImageBlock {
+        ImageBlock {
+            data: STANDARD.encode(self.bytes),
+            mime_type: self.format.mime().to_owned(),
+            ..ImageBlock::default()
+        }
+    }
+}
+
+/// The picture as it is where it fits, or else made smaller.
+pub(crate) async fn encoded(
+    mut source: impl Read + Seek + Send + 'static,
+    format: Format,
+    max_bytes: usize,
+    cancel: &CancellationToken,
+) -> Result<Result<Encoded, PictureError>, ToolError> {
+    let (fits, source) = blocking(move || Ok((picture::fits_below(&mut source, max_bytes), source))).await?;
     Ok(match fits {
-        Ok(true) => blocking(move || Ok(whole(file))).await?.map(|bytes| (bytes, format)),
-        Ok(false) => picture::in_turn(cancel, move |stop| picture::shrink(file, stop))
+        Ok(true) => blocking(move || Ok(whole(source))).await?.map(|bytes| Encoded { bytes, format }),
+        Ok(false) => picture::in_turn(cancel, move |stop| picture::shrink_below(source, max_bytes, stop))
             .await
-            .map(|bytes| (bytes, Format::Jpeg)),
+            .map(|bytes| Encoded { bytes, format: Format::Jpeg }),
         Err(why) => Err(why),
     })
 }
 
-fn whole(file: File) -> Result<Vec<u8>, PictureError> {
+fn whole(source: impl Read) -> Result<Vec<u8>, PictureError> {
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
+    source.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Cursor, Seek, Write};
+    use std::io::{Cursor, Write};
 
     use image::{ImageFormat, RgbImage};
     use openclaw_agent::picture::HEAD;
@@ -115,13 +130,13 @@ mod tests {
     #[tokio::test]
     async fn what_is_broken_or_gigantic_is_left_out_with_a_reason() {
         let why = left_out(b"\x89PNG\r\n\x1a\n and then nothing of the kind").await;
-        assert!(why.starts_with("[read:x] The image is left out: "), "{why}");
+        assert!(why.starts_with("[read:x] omitted image payload: "), "{why}");
         // A GIF's header is not checked against a sum.
         let mut gigantic = encoded(1, 1, ImageFormat::Gif);
         gigantic[6..10].copy_from_slice(&[0x60, 0xea, 0x60, 0xea]);
         assert_eq!(
             left_out(&gigantic).await,
-            "[read:x] The image is left out: Image is too large to decode (60000x60000; at most 30 megapixels). Make a \
+            "[read:x] omitted image payload: Image is too large to decode (60000x60000; at most 30 megapixels). Make a \
              smaller copy and read that."
         );
     }

@@ -1,0 +1,41 @@
+//! The gateway itself, for the tools of one run: whether it may be started again, and which session is told of it.
+
+use openclaw_agent::host::{ControlAsk, ControlCall, ControlHost, HostError, HostFuture};
+use openclaw_protocol::SessionKey;
+use serde_json::Value;
+
+use super::RunHost;
+use crate::surroundings::Control;
+
+const NO_RESTART: &str = "Gateway restart is disabled. Set commands.restart=true to enable.";
+const NO_GATEWAY: &str = "This run is made without a gateway.";
+
+impl ControlHost for RunHost {
+    fn control(&self, call: ControlCall) -> HostFuture<'_, Value> {
+        Box::pin(async move {
+            let settings = self.runner.settings();
+            let is_restart = matches!(call.ask, ControlAsk::Restart { .. } | ControlAsk::Update);
+            if is_restart && !settings.config.commands.restart {
+                return Err(HostError::Refused(NO_RESTART.to_owned()));
+            }
+            let session = self.told(call.notice.session.as_deref())?;
+            let control = self.gateway().ok_or_else(|| HostError::Unavailable(NO_GATEWAY.to_owned()))?;
+            control.control(call, session).await
+        })
+    }
+}
+
+impl RunHost {
+    /// What a gateway can be asked, if one runs.
+    pub(super) fn gateway(&self) -> Option<&dyn Control> {
+        self.runner.deps.surroundings.as_ref()?.control()
+    }
+
+    /// The session that is told: the one that is named, or else that of the run.
+    fn told(&self, named: Option<&str>) -> Result<SessionKey, HostError> {
+        let Some(named) = named else { return Ok(self.run.turn.session_key.clone()) };
+        let rules = self.runner.deps.store.rules();
+        let key = rules.canonical_for(named, &self.run.agent.id);
+        key.map_err(|error| HostError::Refused(format!("sessionKey: {error}")))
+    }
+}

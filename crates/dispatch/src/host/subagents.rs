@@ -1,0 +1,23 @@
+//! Sub-agents, for the tools of one run.
+
+use openclaw_agent::host::{HostFuture, SpawnCall, SubagentsHost};
+use serde_json::Value;
+
+use super::RunHost;
+use crate::subagents::Spawner;
+
+impl SubagentsHost for RunHost {
+    fn spawn<'a>(&'a self, call: SpawnCall<'a>) -> HostFuture<'a, Value> {
+        Box::pin(async move {
+            let turn = &self.run.turn;
+            let spawner = Spawner {
+                runner: &self.runner,
+                key: &turn.session_key,
+                agent: &self.run.agent,
+                origin: self.run.asked_in(),
+                call: turn.delivery_id(call.call_id, call.args),
+            };
+            Ok(spawner.spawn(call).await)
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! A tool that a client calls in the name of a session, without a model and outside of runs. Tools that work on files and commands are not
+//! offered: they belong to a run and its workspace.
+
+use openclaw_agent::tool::ToolFacts;
+use openclaw_agent::{DirectCall, ToolError};
+use openclaw_protocol::message::ToolCall;
+use openclaw_sessions::SessionKey;
+use openclaw_tools::CATALOGUE;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::prepare::Asking;
+use super::session::Session;
+use super::{NotBegun, Runner, sandbox};
+use crate::commands::Context;
+use crate::host::CallingRun;
+use crate::inbox::Row;
+use crate::messages::turn::{Bound, MessageTurn};
+use crate::session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
+
+/// The groups of tools that work on files and commands.
+const OF_RUNS: [&str; 2] = ["group:fs", "group:runtime"];
+/// Events of a call that may wait; nobody listens to them.
+const EVENTS: usize = 16;
+
+/// Whether a client may call it at all.
+fn is_offered(facts: &ToolFacts) -> bool {
+    !facts.groups.iter().any(|group| OF_RUNS.contains(group))
+}
+
+impl Runner {
+    /// Calls a tool in the name of a session.
+    pub(crate) async fn invoke(
+        &self,
+        key: SessionKey,
+        invocation: ToolInvocation,
+        cancel: &CancellationToken,
+    ) -> Result<Invoked, InvokeError> {
+        let name = CATALOGUE.canonical_name(&invocation.tool);
+        let unavailable = || InvokeError::Unavailable(invocation.tool.trim().to_owned());
+        if !CATALOGUE.facts().any(|facts| facts.name == name && is_offered(facts)) {
+            return Err(unavailable());
+        }
+        let not_begun = |error: NotBegun| InvokeError::Failed(error.message);
+        let settings = self.settings();
+        let agent = settings.config.agent(&self.key_rules().agent_of(&key));
+        let row = self.deps.store.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
+        let entry = row.map(|row| row.entry).unwrap_or_default();
+        let asked = Row::unsaid(&key, self.shared.clock.now_ms());
+        let context = Context {
+            models: self.models(),
+            runner: self,
+            settings: &settings,
+            key: &key,
+            agent: &agent,
+            entry: &entry,
+            row: &asked,
+            was_begun: false,
+            stop: cancel,
+        };
+        let (model, _) = context.current(&context.choices().await).await;
+        let session = Session::of_row(self, &key, &agent, &entry).map_err(not_begun)?;
+        let skills = self.skills_of(&session, &settings).await;
+        let shield =
+            self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
+        let route = self.route_of(&key).await;
+        let from = Asking { at: route.as_ref(), ..Asking::default() };
+        let model = (model.provider.as_str(), model.model.as_str());
+        let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
+        let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {
+            return Err(unavailable());
+        };
+        let mut args = invocation.args;
+        let takes_action = spec.parameters.pointer("/properties/action").is_some();
+        if let Some(action) = invocation.action.filter(|_| takes_action && !args.contains_key("action")) {
+            args.insert("action".to_owned(), action.into());
+        }
+        let run_id = asked.run_id.clone();
+        let bound = route.map(|address| Bound { address, message_id: None });
+        let host = self.host_of(CallingRun {
+            turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false),
+            is_sandboxed: sandbox::settings_of(&settings, &agent, &key).is_some(),
+            agent: agent.clone(),
+            origin: None,
+            by_person: true,
+            place: None,
+        });
+        let call = ToolCall {
+            id: format!("http-{run_id}"),
+            name,
+            arguments: Value::Object(args),
+            ..ToolCall::default()
+        };
+        let (events, unheard) = mpsc::channel(EVENTS);
+        drop(unheard);
+        let direct = DirectCall {
+            tools: &tools,
+            redactor: &shield.redactor,
+            hooks: &self.run_hooks(&settings, &session),
+            host: &host,
+            workspace: &session.agent.workspace,
+            cancel,
+            events: &events,
+        };
+        let made = Box::pin(direct.result(&call, || self.shared.clock.now_ms())).await;
+        match made {
+            Ok(result) => Ok(Invoked { content: result.content, details: result.details }),
+            Err(ToolError::Unknown(_)) => Err(unavailable()),
+            Err(error) => Err(InvokeError::Failed(error.to_string())),
+        }
+    }
+}

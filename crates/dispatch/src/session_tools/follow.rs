@@ -1,0 +1,147 @@
+//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done. Where the process ends in between, the
+//! step is closed again by the next start, and what follows has the same id: it is there once.
+
+use std::sync::Weak;
+
+use openclaw_agent::ReplyPayload;
+use openclaw_protocol::{RunId, SessionKey};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::exchange::{StepEnd, is_unannounced};
+use crate::api::{AbortReason, Accepted, DispatchError, RunOutcome, RunRecord};
+use crate::inbox::{Asked, Row};
+use crate::intake;
+use crate::request::Request;
+use crate::runner::Runner;
+
+/// The last thing a run says.
+pub(super) fn reply_of(outcome: &RunOutcome) -> Option<&str> {
+    let RunOutcome::Ok { result } = outcome else { return None };
+    let payloads = result.get("payloads")?.as_array()?;
+    let is_answer = |payload: &&Value| payload.get("isError").and_then(Value::as_bool) != Some(true);
+    let texts = payloads.iter().rev().filter(is_answer).filter_map(|payload| payload.get("text")?.as_str());
+    texts.map(str::trim).find(|text| !text.is_empty())
+}
+
+fn end_of(record: &RunRecord) -> StepEnd<'_> {
+    match &record.outcome {
+        RunOutcome::Ok { .. } => match reply_of(&record.outcome) {
+            Some(text) => {
+                let took_ms = record.ended_at - record.started_at.unwrap_or(record.ended_at);
+                StepEnd::Replied { text, took_ms }
+            }
+            None => StepEnd::Silent,
+        },
+        RunOutcome::Aborted { reason, .. } if reason != AbortReason::Timeout.as_str() => StepEnd::Stopped,
+        RunOutcome::Aborted { .. } | RunOutcome::Error { .. } => StepEnd::Silent,
+    }
+}
+
+impl Runner {
+    /// Makes what follows a step durable. Nothing follows most messages.
+    pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) {
+        let Some(exchange) = self.of_request(row, |request| request.exchange.clone()).await else { return };
+        let id = exchange.id.clone();
+        let Some((run_id, key, mut request)) = exchange.next(end_of(record)) else { return };
+        if let Some(address) = &request.deliver_to
+            && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
+        {
+            tracing::info!(exchange = %id, session = %key, "its last word stays in the session: it may not send there");
+            request.deliver_to = None;
+        }
+        match self.accept_own(run_id, key, request).await {
+            Ok(_) => {}
+            Err(error) => tracing::warn!(exchange = %id, %error, "a talk between sessions ends early"),
+        }
+    }
+
+    /// Takes a request of the gateway's own.
+    pub(crate) async fn accept_own(
+        &self,
+        run_id: RunId,
+        key: SessionKey,
+        request: Request,
+    ) -> Result<Accepted, DispatchError> {
+        let (runner, lanes) = (self.itself(), self.lanes.get().and_then(Weak::upgrade));
+        let (Some(runner), Some(lanes)) = (runner, lanes) else { return Err(DispatchError::ShuttingDown) };
+        let (placed, _) = oneshot::channel();
+        // Spawned so that it completes if whoever asks is stopped.
+        let accepting =
+            self.shared.accepting.spawn(intake::accept(runner, lanes, run_id, key, request, placed));
+        let receipt = accepting.await.map_err(|error| DispatchError::Storage(error.to_string()))??;
+        Ok(receipt.accepted)
+    }
+
+    /// What a step says to a chat platform: all of what another message says, and of a talk the last word, if it is one.
+    pub(crate) async fn announced<P: Asked>(
+        &self,
+        row: &Row<P>,
+        record: &RunRecord,
+        payloads: Vec<ReplyPayload>,
+    ) -> Vec<ReplyPayload> {
+        if self.of_request(row, |request| request.exchange.clone()).await.is_none() {
+            return payloads;
+        }
+        let is_said = reply_of(&record.outcome).is_some_and(|text| !is_unannounced(text));
+        let has_failed = |payload: &ReplyPayload| payload.is_error;
+        match is_said {
+            true => payloads.into_iter().filter(|payload| !has_failed(payload)).collect(),
+            false => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_the_reply() {
+        let rows = [
+            (json!([{"text": "let me look"}, {"text": " done "}]), Some("done")),
+            (json!([{"text": "done"}, {"text": "⚠️ exec failed", "isError": true}]), Some("done")),
+            (json!([{"text": "done"}, {"text": " ", "mediaUrl": "a.png"}]), Some("done")),
+            (json!([{"text": "⚠️ boom", "isError": true}]), None),
+            (json!([]), None),
+            (json!(null), None),
+        ];
+        for (payloads, expect) in rows {
+            let outcome = RunOutcome::Ok { result: json!({"payloads": payloads}) };
+            assert_eq!(reply_of(&outcome), expect, "{payloads}");
+        }
+        let failed = RunOutcome::Error { message: "boom".to_owned(), result: None };
+        assert_eq!(reply_of(&failed), None);
+    }
+
+    #[test]
+    fn who_is_stopped_by_a_person_says_no_more() {
+        let aborted = |reason: AbortReason| RunOutcome::Aborted {
+            reason: reason.as_str().to_owned(),
+            result: Some(json!({"payloads": [{"text": "half"}]})),
+        };
+        let rows = [
+            (aborted(AbortReason::Stop), StepEnd::Stopped),
+            (aborted(AbortReason::Rpc), StepEnd::Stopped),
+            (aborted(AbortReason::Timeout), StepEnd::Silent),
+            (RunOutcome::Error { message: "x".to_owned(), result: None }, StepEnd::Silent),
+            (
+                RunOutcome::Ok { result: json!({"payloads": [{"text": "a"}]}) },
+                StepEnd::Replied { text: "a", took_ms: 7 },
+            ),
+            (RunOutcome::Ok { result: json!({"payloads": []}) }, StepEnd::Silent),
+        ];
+        for (outcome, expect) in rows {
+            let record = RunRecord {
+                run_id: RunId::new("r"),
+                started_at: Some(1),
+                ended_at: 8,
+                outcome,
+                report: None,
+            };
+            assert_eq!(end_of(&record), expect);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `sessions_list` (spec `sessions.md` §8.1).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use openclaw_agent::host::{HostError, ListWish};
+use openclaw_models::Ask;
+use openclaw_protocol::AgentId;
+use openclaw_sessions::access::ToolKind;
+use openclaw_sessions::entry::{SendPolicy, VerboseLevel, delivery};
+use openclaw_sessions::methods::{ModelName, display_name};
+use openclaw_sessions::store::{Hidden, Query, Rows, gather};
+use openclaw_sessions::{Row, SessionEntry};
+use serde::Serialize;
+use serde_json::{Value, json};
+use serde_with_macros::skip_serializing_none;
+
+use super::history::is_tool_result;
+use super::sanitise::sanitised;
+use super::{Caller, unreadable};
+
+/// Rows at most, and where none are counted.
+const MOST_ROWS: usize = 200;
+/// Messages of each at most.
+const MOST_MESSAGES: usize = 20;
+/// Entries looked at for one message: results of tools are left out.
+const ENTRIES_A_MESSAGE: usize = 5;
+/// Bytes of all messages together: more would be cut off the answer.
+const MOST_BYTES: usize = 320 * 1024;
+
+/// A session, as it is told.
+#[skip_serializing_none]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    key: String,
+    kind: &'static str,
+    channel: String,
+    label: Option<String>,
+    display_name: Option<String>,
+    delivery_context: Option<Route>,
+    updated_at: Option<i64>,
+    session_id: Option<String>,
+    model: Option<String>,
+    context_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    thinking_level: Option<String>,
+    verbose_level: Option<&'static str>,
+    system_sent: Option<bool>,
+    aborted_last_run: Option<bool>,
+    send_policy: Option<&'static str>,
+    last_channel: Option<String>,
+    last_to: Option<String>,
+    last_account_id: Option<String>,
+    transcript_path: Option<String>,
+    /// Of a sub-agent: who started it, and how it stands.
+    spawned_by: Option<String>,
+    state: Option<&'static str>,
+    messages: Option<Vec<Value>>,
+    /// That the messages of this one would have been too many.
+    messages_omitted: Option<bool>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Route {
+    channel: Option<String>,
+    to: Option<String>,
+    account_id: Option<String>,
+}
+
+impl Caller<'_> {
+    /// Which sessions there are.
+    pub(crate) async fn list(&self, wish: &ListWish) -> Result<Value, HostError> {
+        let rows = self.visible(wish).await?;
+        let (mut told, mut models, mut bytes) = (Vec::with_capacity(rows.len()), HashMap::new(), 0);
+        for row in &rows {
+            let agent = self.viewer.owner(&row.key, self.rules());
+            if !models.contains_key(&agent) {
+                models.insert(agent.clone(), self.default_model(&agent).await);
+            }
+            let model = models.get(&agent).cloned().unwrap_or_default();
+            let mut one = self.row_told(row, &model).await;
+            if wish.message_limit > 0 {
+                if bytes > MOST_BYTES {
+                    one.messages_omitted = Some(true);
+                } else {
+                    let last = self.last_messages(row, wish.message_limit.min(MOST_MESSAGES)).await?;
+                    bytes += last.1;
+                    one.messages = Some(last.0);
+                }
+            }
+            told.push(one);
+        }
+        Ok(json!({"count": told.len(), "sessions": told}))
+    }
+
+    /// The rows that may be seen and are wanted, newest first.
+    async fn visible(&self, wish: &ListWish) -> Result<Vec<Row>, HostError> {
+        let kinds: Vec<ToolKind> = wish.kinds.iter().filter_map(|name| ToolKind::parse(name)).collect();
+        let minutes = wish.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
+        let now = self.runner.shared.clock.now_ms();
+        let is_shared = self.rules().main(&self.viewer.agent).is_global();
+        let query = Query {
+            hidden: Hidden { global: !is_shared, unknown: true, cron_runs: true },
+            since: minutes.map(|minutes| now.saturating_sub(minutes.saturating_mul(60_000))),
+            ..Query::default()
+        };
+        let limit = wish.limit.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        let (viewer, rules) = (self.viewer.clone(), self.rules().clone());
+        let policy = self.settings.config.tools.agent_to_agent.clone();
+        let mut taken = 0;
+        let pick = move |row: Row| {
+            let talk =
+                openclaw_sessions::access::TalkPolicy { enabled: policy.enabled, allow: &policy.allow };
+            let is_wanted = taken < limit
+                && (kinds.is_empty() || kinds.contains(&ToolKind::of(&row.key, &row.entry, &rules)))
+                && viewer.check(&row.key, Some(&row.entry), &rules, talk).is_ok();
+            taken += usize::from(is_wanted);
+            is_wanted.then_some(row)
+        };
+        gather(&*self.runner.deps.store, Rows::All, &query, pick).await.map_err(unreadable)
+    }
+
+    /// The model of an agent's sessions that have chosen none.
+    async fn default_model(&self, agent: &AgentId) -> ModelName {
+        let agent_dir = self.settings.config.agent(agent).agent_dir;
+        let asked = Ask::new(agent, &agent_dir);
+        match self.runner.models().all.describe(&self.settings.models, &asked).await {
+            Ok(described) => {
+                ModelName::new(described.reference.provider.as_str(), described.reference.model.as_str())
+            }
+            Err(_) => ModelName::default(),
+        }
+    }
+
+    async fn row_told(&self, row: &Row, default: &ModelName) -> Told {
+        let entry = &*row.entry;
+        let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
+        let kind = ToolKind::of(&row.key, entry, self.rules());
+        let route = delivery::of_entry(entry).unwrap_or_default();
+        let route =
+            Route { channel: text(&route.channel), to: text(&route.to), account_id: text(&route.account_id) };
+        let is_routed = route.channel.is_some() || route.to.is_some() || route.account_id.is_some();
+        let model = ModelName::of_entry(entry, default).model;
+        Told {
+            key: self.shown(&row.key),
+            kind: kind.as_str(),
+            channel: channel_of(row, kind, route.channel.as_deref()),
+            label: text(&entry.label),
+            display_name: display_name(&row.key, entry),
+            delivery_context: is_routed.then(|| route.clone()),
+            updated_at: entry.updated_at,
+            session_id: entry.session_id.as_ref().map(ToString::to_string),
+            model: Some(model).filter(|model| !model.is_empty()),
+            context_tokens: entry.context_tokens,
+            total_tokens: entry.total_tokens,
+            thinking_level: text(&entry.thinking_level),
+            verbose_level: entry.verbose_level.map(VerboseLevel::as_str),
+            system_sent: entry.system_sent,
+            aborted_last_run: entry.aborted_last_run,
+            send_policy: entry.send_policy.map(SendPolicy::as_str),
+            last_channel: route.channel,
+            last_to: route.to,
+            last_account_id: route.account_id,
+            transcript_path: self.transcript_path(row).await,
+            spawned_by: text(&entry.spawned_by),
+            state: self.runner.state_of_subagent(&row.key),
+            messages: None,
+            messages_omitted: None,
+        }
+    }
+
+    /// Where what was said is kept: the whole path.
+    async fn transcript_path(&self, row: &Row) -> Option<String> {
+        let transcripts = Arc::clone(&self.runner.deps.transcripts);
+        let (agent, entry) = (self.viewer.owner(&row.key, self.rules()), Arc::clone(&row.entry));
+        let find = move || {
+            let planned = |entry: &SessionEntry| transcripts.of_new(&agent, entry.session_id.as_ref()?).ok();
+            transcripts.find(&agent, &entry).or_else(|| planned(&entry)).map(|found| found.to_string())
+        };
+        tokio::task::spawn_blocking(find).await.ok().flatten()
+    }
+
+    /// The last messages of a session and how many bytes they have.
+    async fn last_messages(&self, row: &Row, limit: usize) -> Result<(Vec<Value>, usize), HostError> {
+        let mut messages = self.messages(row, limit * ENTRIES_A_MESSAGE).await?;
+        messages.retain(|message| !is_tool_result(message));
+        messages.drain(..messages.len().saturating_sub(limit));
+        let told = sanitised(messages);
+        Ok((told.messages, told.bytes))
+    }
+}
+
+/// The channel that a session is used over.
+fn channel_of(row: &Row, kind: ToolKind, last: Option<&str>) -> String {
+    if kind.is_internal() {
+        return "internal".to_owned();
+    }
+    let of_key = || row.key.group().map(|(channel, _)| channel);
+    // Of a group the key knows better than a client that looked in.
+    let (own, of_key) = (row.entry.channel.as_deref(), of_key());
+    let found = if kind == ToolKind::Group { own.or(of_key).or(last) } else { own.or(last) };
+    found.unwrap_or("unknown").to_owned()
+}

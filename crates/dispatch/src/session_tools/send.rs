@@ -1,0 +1,245 @@
+//! `sessions_send` (spec `sessions.md` §8.3): the message is in the inbox of the other session before anything is answered, with the talk
+//! that follows from it. While its answer is waited for, this run lends its place in its global lane.
+
+use std::time::Duration;
+
+use openclaw_agent::host::{HostError, SendCall, SendWish};
+use openclaw_protocol::params::sessions::SessionsResolveParams;
+use openclaw_protocol::params::{Label, NonEmpty};
+use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_sessions::access::Sight;
+use openclaw_sessions::methods::{self, MethodError, ResolveError};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::announce_target::channel_of;
+use super::exchange::{Exchange, Party, Step};
+use super::follow::reply_of;
+use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
+use crate::api::{Accepted, DispatchError, RunOutcome, RunRecord};
+use crate::inbox::Known;
+use crate::runner::Runner;
+
+/// Turns where none are configured, and at most.
+const MOST_TURNS: u8 = 5;
+/// The longest wait, in seconds: that of the longest run.
+const LONGEST_WAIT: u64 = 2_147_000;
+/// What is said of a run that has not ended in time.
+const IN_PROGRESS: &str = "agent run still in progress";
+/// The same where it can't end as long as it is waited for.
+const CIRCLE: &str =
+    "agent run still in progress: that session waits for this one, so it answers only after this run";
+
+/// Why the wait for an answer ended.
+enum Waited {
+    Ended(RunRecord),
+    TimedOut(&'static str),
+}
+
+impl Caller<'_> {
+    /// Says something to a session, and waits for what it answers.
+    pub(crate) async fn send(&self, wish: &SendWish, call: SendCall<'_>) -> Result<Value, HostError> {
+        let run_id = self.run_id(call);
+        let refused = |refusal: Refusal| json!({"runId": run_id.as_str(), "status": refusal.status(), "error": refusal.into_text()});
+        let found = match self.addressee(wish).await {
+            Ok(found) => found,
+            Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
+            Err(Trouble::Host(error)) => return Err(error),
+        };
+        let shown = self.shown(&found.key);
+        let failed = |error: &str| json!({"runId": run_id.as_str(), "status": "error", "error": error, "sessionKey": shown});
+        let agent = self.viewer.owner(&found.key, self.rules());
+        if !self.is_agent(&agent).await {
+            return Ok(failed(&format!("unknown agent id \"{agent}\"")));
+        }
+        let exchange = self.exchange(run_id.clone(), agent, &found, wish).await;
+        let key = found.key;
+        let accepted = self.runner.accept_own(run_id.clone(), key.clone(), exchange.begin()).await;
+        let ended = match accepted {
+            Ok(Accepted::Finished(record)) => Some(record),
+            Ok(Accepted::New { .. } | Accepted::InFlight { .. }) => None,
+            Err(DispatchError::ShuttingDown) => return Err(HostError::Aborted),
+            Err(error) => return Ok(failed(&error.to_string())),
+        };
+        let delivery = json!({"status": "pending", "mode": "announce"});
+        if wish.timeout_seconds == 0 {
+            let told = json!({"runId": run_id.as_str(), "status": "accepted", "sessionKey": shown, "delivery": delivery});
+            return Ok(told);
+        }
+        let waited = match ended {
+            Some(record) => Waited::Ended(record),
+            None => self.wait(&run_id, &key, wish.timeout_seconds, call.cancel).await?,
+        };
+        Ok(match waited {
+            Waited::TimedOut(why) => {
+                json!({"runId": run_id.as_str(), "status": "timeout", "error": why, "sessionKey": shown})
+            }
+            Waited::Ended(record) => match &record.outcome {
+                RunOutcome::Ok { .. } => {
+                    let run = run_id.as_str();
+                    match reply_of(&record.outcome) {
+                        Some(reply) => {
+                            json!({"runId": run, "status": "ok", "reply": reply, "sessionKey": shown, "delivery": delivery})
+                        }
+                        None => {
+                            json!({"runId": run, "status": "ok", "sessionKey": shown, "delivery": delivery})
+                        }
+                    }
+                }
+                outcome @ RunOutcome::Error { .. } => failed(outcome.failure().unwrap_or("agent error")),
+                outcome @ RunOutcome::Aborted { .. } => {
+                    failed(outcome.failure().unwrap_or("agent run was stopped"))
+                }
+            },
+        })
+    }
+
+    /// The same for the same call, also when a crash cut it short and it is made again.
+    fn run_id(&self, call: SendCall<'_>) -> RunId {
+        let id = self.turn.delivery_id(call.call_id, call.args);
+        let digest = Sha256::digest(id.as_bytes());
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        RunId::new(openclaw_sessions::ids::uuid_from(bytes).to_string())
+    }
+
+    /// The session that is meant, if it may be written to.
+    async fn addressee(&self, wish: &SendWish) -> Result<Found, Trouble> {
+        match (&wish.session, &wish.label) {
+            (Some(_), Some(_)) => {
+                let text = "Provide either sessionKey or label (not both).";
+                Err(Refusal::Missing(text.to_owned()).into())
+            }
+            (None, None) => Err(Refusal::Missing("Either sessionKey or label is required".to_owned()).into()),
+            (Some(session), None) => self.find(session, Purpose::Write).await,
+            (None, Some(label)) => self.labelled(label, wish.agent.as_deref()).await,
+        }
+    }
+
+    async fn labelled(&self, label: &str, agent: Option<&str>) -> Result<Found, Trouble> {
+        let is_confined = self.viewer.sight == Sight::OwnChildren;
+        let agent = agent.map(AgentId::normalize);
+        if let Some(agent) = agent.as_ref().filter(|agent| **agent != self.viewer.agent) {
+            if is_confined {
+                let text = "Sandboxed sessions_send label lookup is limited to this agent";
+                return Err(Refusal::Forbidden(text.to_owned()).into());
+            }
+            let may = self.talk().between(&self.viewer.agent, agent);
+            may.map_err(|denied| Refusal::Forbidden(Purpose::Write.refusal(denied).to_owned()))?;
+        }
+        let found = match agent {
+            Some(agent) => self.by_label(label, Some(&agent)).await,
+            // Its own agent's counts first.
+            None => match self.by_label(label, Some(&self.viewer.agent)).await {
+                Err(MethodError::Resolve(ResolveError::NoLabel(_))) if !is_confined => {
+                    self.by_label(label, None).await
+                }
+                found => found,
+            },
+        };
+        let key = match found {
+            Ok(key) => key,
+            Err(MethodError::Store(error)) => return Err(unreadable(error).into()),
+            Err(_) if is_confined => {
+                let text = "Session not visible from this sandboxed agent session.";
+                return Err(Refusal::Forbidden(text.to_owned()).into());
+            }
+            Err(error) => return Err(Refusal::Missing(error.to_string()).into()),
+        };
+        let found = Found { row: self.row(&key).await?, key };
+        self.admit(label, &found, Purpose::Write)?;
+        Ok(found)
+    }
+
+    async fn by_label(&self, label: &str, agent: Option<&AgentId>) -> Result<SessionKey, MethodError> {
+        let confined_to = (self.viewer.sight == Sight::OwnChildren).then(|| self.viewer.key.to_string());
+        let params = SessionsResolveParams {
+            label: Some(Label(label.to_owned())),
+            agent_id: agent.map(|agent| NonEmpty(agent.to_string())),
+            spawned_by: confined_to.map(NonEmpty),
+            ..SessionsResolveParams::default()
+        };
+        let found = methods::resolve(&*self.runner.deps.store, &params).await?;
+        Ok(self.rules().canonical(&found.key)?)
+    }
+
+    /// A message does not make an agent.
+    async fn is_agent(&self, agent: &AgentId) -> bool {
+        if self.settings.config.has_agent(agent) {
+            return true;
+        }
+        let store = std::sync::Arc::clone(&self.runner.deps.store);
+        let found = tokio::task::spawn_blocking(move || store.found_agents());
+        found.await.is_ok_and(|found| found.contains(agent))
+    }
+
+    async fn exchange(&self, id: RunId, agent: AgentId, found: &Found, wish: &SendWish) -> Exchange {
+        let entry = found.row.as_ref().map(|row| row.entry.as_ref());
+        let announce_to = self.runner.announce_target(&found.key, entry).await;
+        let channel = announce_to.as_ref().map(|address| address.channel.clone());
+        let max_turns = self.settings.config.session.agent_to_agent.max_ping_pong_turns;
+        Exchange {
+            id,
+            requester: Party {
+                key: self.viewer.key.clone(),
+                agent: self.viewer.agent.clone(),
+                channel: self.channel.clone(),
+            },
+            target: Party {
+                key: found.key.clone(),
+                agent,
+                channel: channel.or_else(|| channel_of(&found.key, entry)),
+            },
+            target_shown: self.shown(&found.key),
+            asked: wish.message.clone(),
+            max_turns: max_turns.unwrap_or(MOST_TURNS).min(MOST_TURNS),
+            announce_to,
+            step: Step::Primary,
+            first: None,
+            latest: None,
+        }
+    }
+
+    /// Waits for the end of a run, so long.
+    async fn wait(
+        &self,
+        run_id: &RunId,
+        to: &SessionKey,
+        seconds: u64,
+        cancel: &CancellationToken,
+    ) -> Result<Waited, HostError> {
+        let end = async {
+            let ended = self.runner.end_of(run_id).await?;
+            ended.map(Waited::Ended).ok_or(HostError::Aborted)
+        };
+        let patience = Duration::from_secs(seconds.min(LONGEST_WAIT));
+        let waiting = async {
+            tokio::select! { biased;
+                () = cancel.cancelled() => Err(HostError::Aborted),
+                ended = end => ended,
+                () = tokio::time::sleep(patience) => Ok(Waited::TimedOut(IN_PROGRESS)),
+            }
+        };
+        let Some(place) = self.place else { return waiting.await };
+        let Some(_wait) = self.runner.waits.begin(&self.viewer.key, to) else {
+            return Ok(Waited::TimedOut(CIRCLE));
+        };
+        place.prepared(self.runner, &self.turn.run_id).await;
+        place.lend(&self.runner.shared.global, cancel, waiting).await
+    }
+}
+
+impl Runner {
+    /// How a run ended, once it has. `None`: the gateway goes down, and the run goes on after the next start.
+    async fn end_of(&self, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
+        if let Some(mut end) = self.shared.registry.end_of(run_id) {
+            return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));
+        }
+        match self.shared.journal.message(run_id).await {
+            Ok(Some(Known::Finished(record))) => Ok(Some(record)),
+            Ok(Some(Known::Unfinished { .. }) | None) => Ok(None),
+            Err(error) => Err(unreadable(error)),
+        }
+    }
+}

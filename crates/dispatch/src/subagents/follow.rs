@@ -1,0 +1,284 @@
+//! Looks after one sub-agent until nothing is owed for it any more: waits for its end, has that told, and clears it away. Every step
+//! may be done again: what was told is known by its run id, in the inbox and in the transcript.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_agent::host::Cleanup;
+use openclaw_agent::text::silent::is_silent;
+use openclaw_channels::Address;
+use openclaw_config::settings::AnnounceMode;
+use openclaw_models::ModelRef;
+use openclaw_models::catalog::Catalog;
+use openclaw_protocol::message::{Provenance, ProvenanceKind};
+use openclaw_protocol::{RunId, SessionKey};
+use openclaw_sessions::SessionEntry;
+
+use super::context;
+use super::result::{Said, is_stopped, last_words, outcome};
+use super::run::{Announced, ChildOutcome, ChildRun, ChildStatus};
+use super::sweep;
+use super::telling::{Stats, Told, posted, trigger};
+use crate::api::{DispatchError, RunOutcome, RunRecord};
+use crate::handle::Dispatch;
+use crate::inbox::Known;
+use crate::request::{Announces, Kind, Request};
+use crate::runner::Runner;
+
+/// How long is waited before something is tried again, and at most.
+const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Seconds in which a child words what is told of it.
+const STEP_SECONDS: u64 = 120;
+/// The global lane of that: children that wait for theirs do not keep it waiting.
+const STEP_LANE: &str = "nested";
+/// Tokens that a price is for.
+const PER: f64 = 1_000_000.0;
+
+/// Looks after one.
+pub(super) async fn child(runner: Arc<Runner>, run_id: String) {
+    let Some(dispatch) = runner.dispatch() else { return };
+    let Some(run) = runner.subagents.runs.get(&run_id) else { return };
+    if !run.is_over() {
+        let Some(end) = end_of(&dispatch, &run.id()).await else { return };
+        let (run, ended) = note_end(&runner, run.clone(), end.as_ref());
+        let Some(announced) = announce(&dispatch, &run, &ended, end.as_ref()).await else { return };
+        tracing::info!(run_id, session = %run.child_session_key, told = ?announced, "a sub-agent has ended");
+        let now = runner.shared.clock.now_ms();
+        let noted = runner.subagents.runs.change(&run_id, |run| {
+            run.cleanup_handled = Some(true);
+            run.cleanup_completed_at = Some(now);
+            run.announced = Some(announced);
+        });
+        runner.subagents.runs.tried(noted).await;
+    }
+    if run.cleanup == Cleanup::Delete {
+        sweep::clear_away(&dispatch, &run).await;
+    }
+}
+
+/// How a run ended; within, `None` for one that nobody knows any more. Without, when the gateway goes down.
+async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>> {
+    let shared = dispatch.shared();
+    loop {
+        if let Some(mut end) = shared.registry.end_of(run_id) {
+            // Abandoned at a shutdown.
+            return end.wait_for(Option::is_some).await.ok().map(|record| record.clone());
+        }
+        match shared.journal.message(run_id).await {
+            Ok(Some(Known::Finished(record))) => return Some(Some(record)),
+            Ok(None) => return Some(None),
+            // It is on its way to its lane, or the disk does not answer.
+            Ok(Some(Known::Unfinished { .. })) | Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Makes the list say how a run ended.
+fn note_end(runner: &Runner, run: ChildRun, record: Option<&RunRecord>) -> (ChildRun, ChildOutcome) {
+    if let (true, None, Some(outcome)) = (run.has_ended(), record, run.outcome.clone()) {
+        return (run, outcome);
+    }
+    let ended = outcome(record);
+    let started_at = record.and_then(|record| record.started_at).or(run.started_at);
+    let ended_at = record.map_or_else(|| runner.shared.clock.now_ms(), |record| record.ended_at);
+    let run = ChildRun { started_at, ended_at: Some(ended_at), outcome: Some(ended.clone()), ..run };
+    runner.subagents.runs.change(&run.run_id, |listed| {
+        listed.started_at = run.started_at;
+        listed.ended_at = run.ended_at;
+        listed.outcome.clone_from(&run.outcome);
+    });
+    (run, ended)
+}
+
+/// Has the end of a child told, once. `None` when the gateway goes down before it is known to be.
+async fn announce(
+    dispatch: &Dispatch,
+    run: &ChildRun,
+    ended: &ChildOutcome,
+    record: Option<&RunRecord>,
+) -> Option<Announced> {
+    let runner = dispatch.runner();
+    if is_stopped(record) {
+        return Some(Announced::skipped(Some("stopped")));
+    }
+    let said = runner.said_by(&run.child_session_key, record).await;
+    if ended.status == ChildStatus::Ok && said == Said::Silence {
+        return Some(Announced::skipped(None));
+    }
+    let stats = stats(runner, run).await.line();
+    let mode = runner.settings().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
+    let told = match mode {
+        AnnounceMode::Step if ended.status == ChildStatus::Ok => match step(dispatch, run).await? {
+            Step::Silent => return Some(Announced::skipped(None)),
+            Step::Words(words) => Told::of(ended, &words, None),
+            Step::Failed(why) => Told::of(
+                ended,
+                said.words(),
+                Some(&format!("the sub-agent could not word its result: {why}")),
+            ),
+            Step::None => Told::of(ended, said.words(), None),
+        },
+        AnnounceMode::Step | AnnounceMode::Raw | AnnounceMode::Summary => Told::of(ended, said.words(), None),
+    };
+    let (text, announces) = match mode {
+        AnnounceMode::Summary => (trigger(run, ended, &told, &stats), Announces::Summary),
+        AnnounceMode::Step | AnnounceMode::Raw => (posted(&told, &stats), Announces::Words),
+    };
+    let key = &run.requester_session_key;
+    let to = runner.announced_in(run.requester_origin.as_ref(), key).await;
+    if let Some(refused) = refused(runner, key, to.as_ref()).await {
+        return Some(Announced::failed(refused));
+    }
+    let request = Request {
+        kind: Kind::Agent,
+        text,
+        announces: Some(announces),
+        provenance: Some(provenance(&run.child_session_key)),
+        deliver_to: to,
+        ..Request::default()
+    };
+    let run_id = RunId::new(format!("{}:announce", run.run_id));
+    match ask(dispatch, run_id, key, request).await {
+        Asked::Ended(RunOutcome::Ok { .. }) => Some(Announced::sent()),
+        Asked::Ended(RunOutcome::Error { message, .. }) => Some(Announced::failed(message)),
+        Asked::Ended(RunOutcome::Aborted { reason, .. }) => {
+            Some(Announced::failed(format!("stopped ({reason})")))
+        }
+        Asked::Refused(why) => Some(Announced::failed(why)),
+        Asked::Unknown => Some(Announced::failed("the gateway does not know any more whether it was told")),
+        Asked::GoingDown => None,
+    }
+}
+
+/// Why nothing is told to a session, if nothing is.
+async fn refused(runner: &Runner, key: &SessionKey, to: Option<&Address>) -> Option<String> {
+    let rules = runner.key_rules();
+    // A main session is there for who writes next, also where its row is not.
+    if runner.deps.store.get(key).await.is_ok_and(|row| row.is_none()) && !rules.is_main(key) {
+        return Some(format!("session {key} is gone"));
+    }
+    let to = to?;
+    let may = runner.may_deliver(key, &to.channel).await;
+    (!may.unwrap_or(true)).then(|| DispatchError::SendBlocked.to_string())
+}
+
+/// What is said by another session.
+pub(crate) fn provenance(from: &SessionKey) -> Provenance {
+    Provenance {
+        kind: ProvenanceKind::InterSession,
+        source_session_key: Some(from.to_string()),
+        source_channel: None,
+        source_tool: Some("sessions_spawn".to_owned()),
+    }
+}
+
+/// What a child says of its work.
+enum Step {
+    Words(String),
+    Silent,
+    Failed(String),
+    /// It can't be asked: its session is gone.
+    None,
+}
+
+/// Lets a child word what is told of it. `None` when the gateway goes down.
+async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
+    let runner = dispatch.runner();
+    let key = &run.child_session_key;
+    if runner.deps.store.get(key).await.is_ok_and(|row| row.is_none()) {
+        return Some(Step::None);
+    }
+    let request = Request {
+        kind: Kind::Agent,
+        agent_id: Some(runner.key_rules().agent_of(key)),
+        text: context::STEP.to_owned(),
+        timeout_seconds: Some(STEP_SECONDS),
+        lane: Some(STEP_LANE.to_owned()),
+        extra_system_prompt: Some(context::of_step(run)),
+        provenance: Some(provenance(&run.requester_session_key)),
+        ..Request::default()
+    };
+    let run_id = RunId::new(format!("{}:step", run.run_id));
+    let record = match ask(dispatch, run_id.clone(), key, request).await {
+        Asked::GoingDown => return None,
+        Asked::Refused(why) => return Some(Step::Failed(why)),
+        Asked::Unknown => return Some(Step::None),
+        Asked::Ended(outcome) => RunRecord { run_id, started_at: None, ended_at: 0, outcome, report: None },
+    };
+    Some(match &record.outcome {
+        RunOutcome::Ok { .. } => match last_words(&record) {
+            Some(words) if is_silent(&words) => Step::Silent,
+            Some(words) => Step::Words(words),
+            None => Step::Silent,
+        },
+        RunOutcome::Error { message, .. } => Step::Failed(message.clone()),
+        RunOutcome::Aborted { reason, .. } => Step::Failed(format!("stopped ({reason})")),
+    })
+}
+
+/// What became of a message of the gateway's own.
+enum Asked {
+    Ended(RunOutcome),
+    Refused(String),
+    /// It was accepted before, and is forgotten.
+    Unknown,
+    GoingDown,
+}
+
+/// Has a message accepted, unless it was before, and waits for the end of its run.
+async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Request) -> Asked {
+    let mut pause = PAUSE;
+    loop {
+        let accepting = dispatch.accept(run_id.clone(), key.clone(), request.clone()).await;
+        match accepting.outcome().await {
+            // Accepted before, it may have other numbers below it.
+            Ok(_) | Err(DispatchError::KeyReused(_)) => break,
+            Err(DispatchError::ShuttingDown) => return Asked::GoingDown,
+            Err(error @ DispatchError::SendBlocked) => return Asked::Refused(error.to_string()),
+            Err(
+                error @ (DispatchError::Storage(_)
+                | DispatchError::QueueFull(_)
+                | DispatchError::Overloaded
+                | DispatchError::StopNotStored(_)),
+            ) => {
+                tracing::warn!(%run_id, session = %key, %error, "what is told of a sub-agent waits");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+    match end_of(dispatch, &run_id).await {
+        Some(Some(record)) => Asked::Ended(record.outcome),
+        Some(None) => Asked::Unknown,
+        None => Asked::GoingDown,
+    }
+}
+
+/// What is known of a child's work.
+async fn stats(runner: &Runner, run: &ChildRun) -> Stats {
+    let key = &run.child_session_key;
+    let entry = runner.entry_or_none(key).await;
+    let entry = entry.as_deref();
+    let runtime_ms = run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
+    Stats {
+        runtime_ms,
+        total: entry.and_then(|entry| entry.total_tokens),
+        input: entry.and_then(|entry| entry.input_tokens),
+        output: entry.and_then(|entry| entry.output_tokens),
+        cost: entry.and_then(|entry| cost(runner, entry)),
+        session_key: key.to_string(),
+        session_id: entry.and_then(|entry| entry.session_id.as_ref()).map(ToString::to_string),
+        transcript: entry.and_then(|entry| entry.session_file.as_deref()).map(str::to_owned),
+    }
+}
+
+fn cost(runner: &Runner, entry: &SessionEntry) -> Option<f64> {
+    let model = ModelRef::new(entry.model_provider.as_deref()?, entry.model.as_deref()?);
+    let settings = runner.settings();
+    let price = Catalog::new(&settings.models).price(&model)?;
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
+    let of = |tokens: Option<u64>, price: f64| tokens.unwrap_or(0) as f64 * price / PER;
+    let cost = of(entry.input_tokens, price.input) + of(entry.output_tokens, price.output);
+    (cost > 0.0).then_some(cost)
+}

@@ -1,0 +1,179 @@
+//! The sub-agents there are. Kept in memory and written behind: many changes are one write.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_sessions::KeyRules;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::file;
+use super::run::ChildRun;
+
+/// Pause before the disk is asked again.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long changes are gathered for one write.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// How much longer than a write took nothing is written.
+const REST: u32 = 4;
+
+/// A number of the changes made so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Change(u64);
+
+/// Every sub-agent until it is archived. Leaf data: nothing is awaited under its lock.
+pub(crate) struct Runs {
+    path: PathBuf,
+    state: Mutex<State>,
+    changed: Notify,
+    /// The last change that was written, or that the disk has refused.
+    tried: watch::Sender<Change>,
+}
+
+#[derive(Default)]
+struct State {
+    runs: BTreeMap<String, ChildRun>,
+    change: Change,
+    /// The last one that is on disk.
+    written: Change,
+}
+
+impl Runs {
+    pub(super) fn new(state_dir: &Path) -> Self {
+        let (path, state) = (file::path(state_dir), Mutex::default());
+        Self { path, state, changed: Notify::new(), tried: watch::Sender::default() }
+    }
+
+    /// Takes over what the last process has left. Blocking.
+    pub(super) fn load(&self, rules: &KeyRules, now: i64) {
+        let runs = file::load(&self.path, rules, now);
+        self.state.lock().runs = runs;
+    }
+
+    /// Adds one, unless it is there.
+    pub(super) fn add(&self, run: ChildRun) -> Change {
+        self.edit(|runs| {
+            runs.entry(run.run_id.clone()).or_insert(run);
+        })
+    }
+
+    /// Changes one that is there.
+    pub(super) fn change(&self, run_id: &str, change: impl FnOnce(&mut ChildRun)) -> Change {
+        self.edit(|runs| {
+            if let Some(run) = runs.get_mut(run_id) {
+                change(run);
+            }
+        })
+    }
+
+    pub(super) fn remove(&self, run_id: &str) -> Change {
+        self.edit(|runs| drop(runs.remove(run_id)))
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut BTreeMap<String, ChildRun>)) -> Change {
+        let mut state = self.state.lock();
+        edit(&mut state.runs);
+        state.change.0 += 1;
+        let change = state.change;
+        drop(state);
+        self.changed.notify_one();
+        change
+    }
+
+    pub(crate) fn get(&self, run_id: &str) -> Option<ChildRun> {
+        self.state.lock().runs.get(run_id).cloned()
+    }
+
+    /// The one that works in a session.
+    pub(crate) fn of_session(&self, key: &SessionKey) -> Option<ChildRun> {
+        self.state.lock().runs.values().find(|run| run.child_session_key == *key).cloned()
+    }
+
+    /// Those that meet a condition, the newest first.
+    pub(crate) fn select(&self, which: impl Fn(&ChildRun) -> bool) -> Vec<ChildRun> {
+        let mut found: Vec<ChildRun> =
+            self.state.lock().runs.values().filter(|run| which(run)).cloned().collect();
+        found.sort_by(|one, other| {
+            let order = other.created_at.cmp(&one.created_at);
+            order.then_with(|| one.run_id.cmp(&other.run_id))
+        });
+        found
+    }
+
+    /// Those that a session has started, the newest first.
+    pub(crate) fn of_requester(&self, key: &SessionKey) -> Vec<ChildRun> {
+        self.select(|run| run.requester_session_key == *key)
+    }
+
+    /// How many of those that an agent has started have not ended.
+    pub(super) fn count_active(&self, agent: &AgentId, rules: &KeyRules) -> usize {
+        let state = self.state.lock();
+        let is_active =
+            |run: &&ChildRun| !run.has_ended() && rules.agent_of(&run.requester_session_key) == *agent;
+        state.runs.values().filter(is_active).count()
+    }
+
+    /// Waits until a change is on disk, or the disk has refused it.
+    pub(super) async fn tried(&self, change: Change) {
+        // The sender lives as long as this.
+        let _ = self.tried.subscribe().wait_for(|tried| *tried >= change).await;
+    }
+
+    /// Writes changes until the gateway stops, and what is left then.
+    pub(super) async fn write_behind(self: Arc<Self>, closing: CancellationToken) {
+        loop {
+            let is_last = closing.is_cancelled();
+            let began = Instant::now();
+            let is_written = self.write().await;
+            if is_last {
+                return;
+            }
+            // A long list takes long: most of the time is left to others.
+            let pause = if is_written { GATHER.max(began.elapsed() * REST) } else { PAUSE };
+            tokio::select! { biased;
+                () = closing.cancelled() => continue,
+                () = tokio::time::sleep(pause) => {}
+            }
+            if is_written {
+                tokio::select! { biased;
+                    () = closing.cancelled() => {}
+                    () = self.changed.notified() => {}
+                }
+            }
+        }
+    }
+
+    /// Writes what has changed. `false`: the disk refused.
+    async fn write(self: &Arc<Self>) -> bool {
+        {
+            let state = self.state.lock();
+            if state.written == state.change {
+                return true;
+            }
+        }
+        let runs = Arc::clone(self);
+        let writing = tokio::task::spawn_blocking(move || {
+            let (content, change) = {
+                let state = runs.state.lock();
+                (file::content(&state.runs), state.change)
+            };
+            (file::store(&runs.path, &content), change)
+        });
+        // The pool refuses only when the process ends.
+        let Ok((stored, change)) = writing.await else { return false };
+        if stored.is_ok() {
+            self.state.lock().written = change;
+        }
+        self.tried.send_replace(change);
+        stored
+            .inspect_err(|error| {
+                tracing::warn!(path = %self.path.display(), %error, "the list of sub-agents is not written yet");
+            })
+            .is_ok()
+    }
+}

@@ -1,0 +1,107 @@
+//! What a sub-agent came to.
+
+use std::sync::Arc;
+
+use openclaw_agent::text::silent::is_silent;
+use openclaw_protocol::SessionKey;
+use openclaw_protocol::message::Message;
+use openclaw_sessions::history;
+use openclaw_sessions::transcript::inject::is_injected;
+use serde_json::Value;
+
+use super::run::{ChildOutcome, ChildStatus};
+use crate::api::{AbortReason, RunOutcome, RunRecord};
+use crate::runner::Runner;
+
+/// Messages of a child in which its last words are looked for.
+const LOOKED_AT: usize = 50;
+
+/// How a run ended, as it is told. `None`: nobody knows any more, because the gateway ended while it ran.
+pub(super) fn outcome(record: Option<&RunRecord>) -> ChildOutcome {
+    let (status, error) = match record.map(|record| &record.outcome) {
+        Some(RunOutcome::Ok { .. }) => (ChildStatus::Ok, None),
+        Some(RunOutcome::Error { message, .. }) => (ChildStatus::Error, Some(message.clone())),
+        Some(RunOutcome::Aborted { .. }) if is_stopped(record) => {
+            (ChildStatus::Error, Some("stopped".to_owned()))
+        }
+        Some(RunOutcome::Aborted { .. }) => (ChildStatus::Timeout, None),
+        None => (ChildStatus::Error, Some("gateway restarted".to_owned())),
+    };
+    ChildOutcome { status, error }
+}
+
+/// Whether somebody stopped it: whoever did knows, and is not told of its end.
+pub(super) fn is_stopped(record: Option<&RunRecord>) -> bool {
+    let outcome = record.map(|record| &record.outcome);
+    matches!(outcome, Some(RunOutcome::Aborted { reason, .. }) if reason != AbortReason::Timeout.as_str())
+}
+
+/// The last text that a run answered with.
+pub(crate) fn last_words(record: &RunRecord) -> Option<String> {
+    let result = match &record.outcome {
+        RunOutcome::Ok { result } => Some(result),
+        RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),
+    };
+    let payloads = result?.get("payloads")?.as_array()?;
+    let said =
+        payloads.iter().rev().filter(|payload| payload.get("isError").and_then(Value::as_bool) != Some(true));
+    let mut texts = said.filter_map(|payload| payload.get("text")?.as_str()).map(str::trim);
+    texts.find(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// What a child has said at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Nothing at all.
+    Nothing,
+    /// That nothing is to be told.
+    Silence,
+    Words(String),
+}
+
+impl Said {
+    pub(super) fn words(&self) -> &str {
+        match self {
+            Self::Words(words) => words,
+            Self::Nothing | Self::Silence => "",
+        }
+    }
+}
+
+impl Runner {
+    /// What its run has answered, or else what its transcript holds.
+    pub(super) async fn said_by(&self, key: &SessionKey, record: Option<&RunRecord>) -> Said {
+        if let Some(words) = record.and_then(last_words) {
+            return Said::Words(words);
+        }
+        let messages = self.messages_of(key, LOOKED_AT).await;
+        let texts =
+            messages.iter().rev().filter(|message| !is_injected(message)).filter_map(
+                |message| match message {
+                    Message::Assistant(said) => Some(said.text()),
+                    Message::User(_) | Message::ToolResult(_) => None,
+                },
+            );
+        let found = texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
+        match found {
+            Some(words) if is_silent(&words) => Said::Silence,
+            Some(words) => Said::Words(words),
+            None => Said::Nothing,
+        }
+    }
+
+    /// The last messages of a session, oldest first; none where they can't be read.
+    pub(crate) async fn messages_of(&self, key: &SessionKey, limit: usize) -> Vec<Message> {
+        let Some(entry) = self.entry_or_none(key).await else { return Vec::new() };
+        let (transcripts, agent) = (Arc::clone(&self.deps.transcripts), self.key_rules().agent_of(key));
+        let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
+            Some(found) => history::read(&*transcripts.reader(&found), limit),
+            None => Ok(Vec::new()),
+        });
+        let read = read.await.map_err(std::io::Error::other).flatten();
+        let read =
+            read.inspect_err(|error| tracing::warn!(session = %key, %error, "a transcript can't be read"));
+        // A compaction's marker is no message.
+        read.unwrap_or_default().iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect()
+    }
+}

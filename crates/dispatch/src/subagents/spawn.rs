@@ -1,0 +1,331 @@
+//! Starting a sub-agent (spec `sessions.md` §8.4). A refusal is an answer like others.
+
+use std::sync::Arc;
+
+use openclaw_agent::host::SpawnCall;
+use openclaw_config::ResolvedAgent;
+use openclaw_models::{ModelRef, ThinkingLevel};
+use openclaw_protocol::message::{Provenance, ProvenanceKind};
+use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_sessions::entry::DeliveryContext;
+use openclaw_sessions::methods::MAX_LABEL;
+use openclaw_sessions::store::{Edit, Query, Rows};
+use openclaw_sessions::{SessionEntry, ids};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::context;
+use super::run::ChildRun;
+use crate::api::{Accepted, DispatchError};
+use crate::handle::Dispatch;
+use crate::request::{Kind, Request};
+use crate::runner::Runner;
+use crate::setup::Settings;
+
+/// The global lane of sub-agents.
+const LANE: &str = "subagent";
+
+/// A run that starts a sub-agent.
+pub(crate) struct Spawner<'a> {
+    pub(crate) runner: &'a Arc<Runner>,
+    /// Its session.
+    pub(crate) key: &'a SessionKey,
+    pub(crate) agent: &'a ResolvedAgent,
+    /// Where it was asked for.
+    pub(crate) origin: Option<DeliveryContext>,
+    /// The same for the same call of the same run, also after a crash.
+    pub(crate) call: String,
+}
+
+/// What a child is to be.
+struct Plan {
+    agent: AgentId,
+    model: Option<ModelRef>,
+    thinking: Option<ThinkingLevel>,
+    /// Why it does not have the model that is configured.
+    warning: Option<String>,
+}
+
+/// What is answered in place of a child.
+struct Refusal(Value);
+
+impl Refusal {
+    fn forbidden(why: impl Into<String>) -> Self {
+        Self(json!({"status": "forbidden", "error": why.into()}))
+    }
+
+    fn error(why: impl Into<String>) -> Self {
+        Self(json!({"status": "error", "error": why.into()}))
+    }
+}
+
+impl Spawner<'_> {
+    /// Starts one and answers before it begins to work.
+    pub(crate) async fn spawn(&self, call: SpawnCall<'_>) -> Value {
+        match self.try_spawn(call).await {
+            Ok(answer) | Err(Refusal(answer)) => answer,
+        }
+    }
+
+    async fn try_spawn(&self, call: SpawnCall<'_>) -> Result<Value, Refusal> {
+        let runner = self.runner;
+        let settings = runner.settings();
+        if self.key.is_subagent() {
+            return Err(Refusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
+        }
+        let plan = self.plan(&settings, call).await?;
+        let (run_id, child) = self.names(&plan.agent)?;
+        let dispatch = runner.dispatch().ok_or_else(|| Refusal::error("gateway is shutting down"))?;
+        let run = self.run(&settings, call, &run_id, &child);
+        let failed = |error: DispatchError| {
+            Refusal(
+                json!({"status": "error", "error": error.to_string(), "childSessionKey": child, "runId": run_id}),
+            )
+        };
+        let patch = self.row(&run, &plan).await;
+        self.write_row(&child, &patch).await.map_err(|error| failed(DispatchError::Storage(error)))?;
+        let request = Request { entry_patch: patch, ..self.request(call, &run, &plan) };
+        // Spawned so that it completes if the run that asks is stopped meanwhile: what is accepted has to be known.
+        let starting = start(dispatch, request, run, call.cancel.clone());
+        match runner.shared.accepting.spawn(starting).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(failed(error)),
+            Err(error) => return Err(failed(DispatchError::Storage(error.to_string()))),
+        }
+        let mut answer = json!({"status": "accepted", "childSessionKey": child, "runId": run_id});
+        if let Some(answer) = answer.as_object_mut() {
+            match (&plan.model, &plan.warning) {
+                (_, Some(warning)) => {
+                    answer.insert("modelApplied".to_owned(), json!(false));
+                    answer.insert("warning".to_owned(), json!(warning));
+                }
+                (Some(_), None) => drop(answer.insert("modelApplied".to_owned(), json!(true))),
+                (None, None) => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Decides what the child is to be.
+    async fn plan(&self, settings: &Settings, call: SpawnCall<'_>) -> Result<Plan, Refusal> {
+        let (config, own) = (&settings.config, &self.agent.id);
+        let agent = call.agent_id.map_or_else(|| own.clone(), AgentId::normalize);
+        let allowed =
+            config.agent_entry(own).map(|entry| entry.subagents.allow_agents.as_slice()).unwrap_or_default();
+        if agent != *own && !is_allowed(&agent, allowed) {
+            let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+            return Err(Refusal::forbidden(format!(
+                "agentId is not allowed for sessions_spawn (allowed: {allowed})"
+            )));
+        }
+        if !config.has_agent(&agent) {
+            return Err(Refusal::error(format!("unknown agent id \"{agent}\"")));
+        }
+        let defaults = &config.agents.defaults.subagents;
+        if let Some(most) = defaults.max_children_per_agent {
+            let count = self.runner.subagents.runs.count_active(own, self.runner.key_rules());
+            if u64::try_from(count).unwrap_or(u64::MAX) >= most {
+                return Err(Refusal::forbidden(format!(
+                    "{count} sub-agents of agent {own} have not ended yet, which is as many as may be \
+                     (agents.defaults.subagents.maxChildrenPerAgent: {most}); wait for one of them"
+                )));
+            }
+        }
+        let entry = config.agent_entry(&agent).map(|entry| entry.subagents.clone()).unwrap_or_default();
+        let configured = [&entry.model, &defaults.model].into_iter().flatten();
+        let configured = configured.filter_map(|model| text(model.primary.as_deref())).next();
+        let asked_thinking =
+            call.thinking.or(text(entry.thinking.as_deref())).or(text(defaults.thinking.as_deref()));
+        let needs_models = call.model.is_some() || configured.is_some() || asked_thinking.is_some();
+        let choices = match needs_models {
+            true => {
+                let resolved = config.agent(&agent);
+                Some(self.runner.models.all.choices(&settings.models, &agent, &resolved.agent_dir).await)
+            }
+            false => None,
+        };
+        let (mut model, mut warning) = (None, None);
+        if let Some(choices) = &choices {
+            match (call.model, configured) {
+                (Some(asked), _) => {
+                    model = Some(choices.strict(asked).map_err(|error| Refusal::error(error.to_string()))?);
+                }
+                (None, Some(configured)) => match choices.strict(configured) {
+                    Ok(found) => model = Some(found),
+                    Err(error) => warning = Some(error.to_string()),
+                },
+                (None, None) => {}
+            }
+        }
+        let thinking = match (asked_thinking, &choices) {
+            (Some(asked), Some(choices)) => {
+                let used = model.as_ref().unwrap_or_else(|| choices.default_model());
+                match asked.parse::<ThinkingLevel>() {
+                    Ok(level) => Some(level),
+                    Err(_) if call.thinking.is_none() => None,
+                    Err(_) => {
+                        let levels = crate::commands::thinking_levels(used);
+                        return Err(Refusal::error(format!(
+                            "Invalid thinking level \"{asked}\". Use one of: {levels}."
+                        )));
+                    }
+                }
+            }
+            _ => None,
+        };
+        Ok(Plan { agent, model, thinking, warning })
+    }
+
+    /// The child's run and session: the same for the same call.
+    fn names(&self, agent: &AgentId) -> Result<(RunId, SessionKey), Refusal> {
+        let uuid = |what: &str| {
+            let digest = Sha256::digest(format!("{what}\n{}", self.call));
+            let mut bytes = [0; 16];
+            bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+            ids::uuid_from(bytes).to_string()
+        };
+        let key = SessionKey::parse(&format!("agent:{agent}:subagent:{}", uuid("session")));
+        let key = key.map_err(|error| Refusal::error(error.to_string()))?;
+        Ok((RunId::new(uuid("run")), key))
+    }
+
+    fn run(&self, settings: &Settings, call: SpawnCall<'_>, run_id: &RunId, child: &SessionKey) -> ChildRun {
+        let now = self.runner.shared.clock.now_ms();
+        let archive_after = settings.config.agents.defaults.subagents.archive_after();
+        let archive_after = archive_after.and_then(|after| i64::try_from(after.as_millis()).ok());
+        let is_main = self.runner.key_rules().is_main(self.key);
+        ChildRun {
+            run_id: run_id.as_str().to_owned(),
+            child_session_key: child.clone(),
+            requester_session_key: self.key.clone(),
+            requester_origin: self.origin.clone(),
+            requester_display_key: if is_main { "main".to_owned() } else { self.key.to_string() },
+            task: call.task.to_owned(),
+            cleanup: call.cleanup,
+            label: call.label.map(str::to_owned),
+            created_at: now,
+            started_at: Some(now),
+            ended_at: None,
+            outcome: None,
+            archive_at_ms: archive_after.map(|after| now.saturating_add(after)),
+            cleanup_handled: Some(false),
+            cleanup_completed_at: None,
+            announced: None,
+            extra: Map::new(),
+        }
+    }
+
+    fn request(&self, call: SpawnCall<'_>, run: &ChildRun, plan: &Plan) -> Request {
+        let origin = run.requester_origin.as_ref();
+        let channel = origin.and_then(|origin| origin.channel.as_deref()).map(str::to_owned);
+        Request {
+            kind: Kind::Agent,
+            agent_id: Some(plan.agent.clone()),
+            text: call.task.to_owned(),
+            thinking: plan.thinking.map(|level| level.as_str().to_owned()),
+            timeout_seconds: call.timeout_seconds,
+            lane: Some(LANE.to_owned()),
+            extra_system_prompt: Some(context::of_child(run)),
+            provenance: Some(Provenance {
+                kind: ProvenanceKind::InterSession,
+                source_session_key: Some(self.key.to_string()),
+                source_channel: channel,
+                source_tool: Some("sessions_spawn".to_owned()),
+            }),
+            // The text is the task already.
+            spawned: Some(Box::new(ChildRun { task: String::new(), ..run.clone() })),
+            ..Request::default()
+        }
+    }
+
+    /// What the child's row has from the beginning.
+    async fn row(&self, run: &ChildRun, plan: &Plan) -> Map<String, Value> {
+        let parent = self.runner.entry_or_none(self.key).await;
+        let parent = parent.as_deref();
+        let group =
+            |take: fn(&SessionEntry) -> &Option<Box<str>>| parent.and_then(|entry| take(entry).clone());
+        let label = match &run.label {
+            Some(label) if self.is_free(label).await => Some(label.as_str().into()),
+            Some(_) | None => None,
+        };
+        let level = plan.thinking.filter(|level| *level != ThinkingLevel::Off);
+        let fields: [(&str, Option<Box<str>>); 8] = [
+            ("spawnedBy", Some(self.key.as_str().into())),
+            ("label", label),
+            ("providerOverride", plan.model.as_ref().map(|model| model.provider.as_str().into())),
+            ("modelOverride", plan.model.as_ref().map(|model| model.model.as_str().into())),
+            ("thinkingLevel", level.map(|level| level.as_str().into())),
+            ("groupId", group(|entry| &entry.group_id)),
+            ("groupChannel", group(|entry| &entry.group_channel)),
+            ("space", group(|entry| &entry.space)),
+        ];
+        let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
+        set.collect()
+    }
+
+    /// Whether a session may be called so: rows have names of their own.
+    async fn is_free(&self, label: &str) -> bool {
+        if label.encode_utf16().count() > MAX_LABEL {
+            return false;
+        }
+        let query = Query { label: Some(label.to_owned()), limit: Some(1), ..Query::default() };
+        let found = self.runner.deps.store.select(Rows::All, &query).await;
+        found.is_ok_and(|found| found.rows.is_empty())
+    }
+
+    async fn write_row(&self, child: &SessionKey, patch: &Map<String, Value>) -> Result<(), String> {
+        let patch = patch.clone();
+        let change = Box::new(move |edit: Edit<'_>| {
+            edit.entry.merge(&patch, edit.now);
+            Ok(())
+        });
+        // It is in the request too.
+        self.runner.deps.store.record(child, change).await.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// Has a child accepted and listed. Where whoever asked is stopped meanwhile, so is the child: a stop that came before it was listed
+/// has not met it.
+async fn start(
+    dispatch: Dispatch,
+    request: Request,
+    run: ChildRun,
+    cancel: CancellationToken,
+) -> Result<(), DispatchError> {
+    let (runner, child) = (Arc::clone(dispatch.runner()), run.child_session_key.clone());
+    let accepting = dispatch.accept(run.id(), child.clone(), request).await;
+    let receipt = match accepting.outcome().await {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            // Nothing is left of a child that was not accepted.
+            if let Err(error) = runner.deps.store.delete(&child).await {
+                tracing::warn!(session = %child, %error, "the row of a sub-agent that was not started stays");
+            }
+            return Err(error);
+        }
+    };
+    if matches!(receipt.accepted, Accepted::New { .. }) {
+        let (run_id, runs) = (run.run_id.clone(), Arc::clone(&runner.subagents.runs));
+        let listed = runs.add(run.clone());
+        // It begins once the list on disk has it: then its end finds it there.
+        runner.subagents.spawn(&runner, async move {
+            runs.tried(listed).await;
+            drop(receipt);
+        });
+        runner.subagents.follow(&runner, run_id);
+        if cancel.is_cancelled() {
+            dispatch.stop_subagent(&run).await;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an agent may be given work.
+fn is_allowed(agent: &AgentId, allowed: &[String]) -> bool {
+    allowed.iter().map(|name| name.trim()).any(|name| name == "*" || AgentId::normalize(name) == *agent)
+}
+
+fn text(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,50 @@
+//! Sessions of sub-agents that are past: deleted at once or archived after a while (spec `sessions.md` §8.5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::params::sessions::SessionsDeleteParams;
+use openclaw_sessions::methods;
+use serde_json::json;
+
+use super::run::ChildRun;
+use crate::handle::Dispatch;
+use crate::runner::Runner;
+
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// How long a run of such a session gets to stop.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Archives what is due, until the gateway stops.
+pub(super) async fn work(runner: Arc<Runner>) {
+    loop {
+        let Some(dispatch) = runner.dispatch() else { return };
+        let now = runner.shared.clock.now_ms();
+        let is_due = |run: &ChildRun| run.is_over() && run.archive_at_ms.is_some_and(|at| at <= now);
+        for run in runner.subagents.runs.select(is_due) {
+            clear_away(&dispatch, &run).await;
+        }
+        drop(dispatch);
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Deletes a child's session, archives its transcript and forgets it. What can't be done now is done at the next look, or by the next
+/// start.
+pub(super) async fn clear_away(dispatch: &Dispatch, run: &ChildRun) {
+    let runner = dispatch.runner();
+    let key = &run.child_session_key;
+    let params = json!({"key": key.as_str(), "deleteTranscript": true});
+    let Ok(params) = serde_json::from_value::<SessionsDeleteParams>(params) else { return };
+    let (store, transcripts) = (Arc::clone(&runner.deps.store), Arc::clone(&runner.deps.transcripts));
+    let deleting = async move { methods::delete(&*store, &transcripts, &params, PATIENCE).await };
+    match dispatch.change(key, PATIENCE, deleting).await.outcome().await {
+        Ok(Ok(_)) => {
+            let removed = runner.subagents.runs.remove(&run.run_id);
+            runner.subagents.runs.tried(removed).await;
+        }
+        Ok(Err(error)) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),
+        Err(error) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),
+    }
+}

@@ -1,0 +1,178 @@
+//! `restart-sentinel.json`: what a session is told after a restart (spec `operations.md` §2.3). Whoever asks for the restart stores it;
+//! the next start tells it, once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_channels::Address;
+use openclaw_config::clock::now_ms;
+use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
+use openclaw_dispatch::DispatchError;
+use openclaw_dispatch::api::{AgentMessage, Occasion};
+use openclaw_protocol::params::config::RestartSentinel;
+use openclaw_protocol::{RunId, SessionKey};
+use openclaw_sessions::key::normalize_account_id;
+use serde::{Deserialize, Serialize};
+
+use crate::state::GatewayState;
+
+const NAME: &str = "restart-sentinel.json";
+const VERSION: u32 = 1;
+/// From the start until it is told: channels come up meanwhile (spec `operations.md` §1.1).
+const AFTER_START: Duration = Duration::from_millis(750);
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    payload: RestartSentinel,
+}
+
+/// Keeps it for the next start. What was kept before is replaced.
+pub(crate) fn store(state_dir: &Path, payload: RestartSentinel) -> io::Result<PathBuf> {
+    let path = state_dir.join(NAME);
+    let mut text = serde_json::to_string_pretty(&Stored { version: VERSION, payload })?;
+    text.push('\n');
+    private_file::replace(&path, text.as_bytes(), Durability::Synced)?;
+    Ok(path)
+}
+
+/// What was kept; a file that can't be read counts as none.
+fn read(path: &Path) -> Option<RestartSentinel> {
+    let text = match shared_place::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "what was to be told after the restart can't be read");
+            return None;
+        }
+    };
+    match serde_json::from_str::<Stored>(&text) {
+        Ok(stored) if stored.version == VERSION => Some(stored.payload),
+        Ok(stored) => {
+            tracing::warn!(
+                version = stored.version,
+                "restart-sentinel.json is of another version and not told"
+            );
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "restart-sentinel.json is damaged and not told");
+            None
+        }
+    }
+}
+
+/// Tells what the last process left to be told, once the gateway is up.
+pub(crate) async fn tell(state: Arc<GatewayState>) {
+    tokio::select! { biased;
+        () = state.stopping.cancelled() => {}
+        () = async {
+            tokio::time::sleep(AFTER_START).await;
+            let path = state.paths().state_dir().join(NAME);
+            let found = path.clone();
+            let Ok(found) = tokio::task::spawn_blocking(move || read(&found)).await else { return };
+            if let Some(payload) = found && !say(&state, &payload).await {
+                return;
+            }
+            if let Err(error) = std::fs::remove_file(&path) && error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!(path = %path.display(), %error, "it will be told again after the next start");
+            }
+        } => {}
+    }
+}
+
+/// Says it where its session is talked in, or else leaves it for the session's next turn. `false`: the gateway stops, and the next one
+/// says it.
+async fn say(state: &GatewayState, payload: &RestartSentinel) -> bool {
+    let text = format!("GatewayRestart:\n{}", serde_json::to_string_pretty(payload).unwrap_or_default());
+    let rules = state.sessions.rules();
+    let named = payload.session_key.as_deref().and_then(|key| rules.canonical(key).ok());
+    let key = named.unwrap_or_else(|| state.main_session_key());
+    let Some(address) = address(state, payload) else {
+        state.system_events.enqueue(&key, &text, None, now_ms());
+        return true;
+    };
+    let message = AgentMessage {
+        // The same for the same file: a start that was cut short does not say it twice.
+        run_id: RunId::new(format!("restart-sentinel-{}", payload.ts)),
+        agent_id: rules.agent_of(&key),
+        session_key: key.clone(),
+        session_id: None,
+        text: text.clone(),
+        images: Vec::new(),
+        thinking: None,
+        timeout_seconds: None,
+        lane: None,
+        extra_system_prompt: None,
+        occasion: Occasion::Request,
+        deliver_to: Some(address),
+        may_administer: false,
+        entry_patch: serde_json::Map::new(),
+    };
+    match state.dispatch.agent(message).await.outcome().await {
+        // Nobody waits for an acknowledgement.
+        Ok(receipt) => drop(receipt),
+        Err(DispatchError::ShuttingDown) => return false,
+        Err(error) => leave(state, &key, &text, &error),
+    }
+    true
+}
+
+fn leave(state: &GatewayState, key: &SessionKey, text: &str, error: &DispatchError) {
+    tracing::warn!(session = %key, %error, "what is told after the restart waits for the session's next turn");
+    state.system_events.enqueue(key, text, None, now_ms());
+}
+
+/// The conversation of a chat platform that it is said in, where that platform is used here.
+fn address(state: &GatewayState, payload: &RestartSentinel) -> Option<Address> {
+    let route = payload.delivery_context.as_ref()?;
+    let (config, platforms) = (state.config(), &state.platforms);
+    let id = route.channel.as_deref()?;
+    let channel = platforms.channel(id)?;
+    let named = route.account_id.as_deref().map(normalize_account_id);
+    let account = named.or_else(|| platforms.default_account(&config, id))?;
+    platforms.account(&config, id, &account)?;
+    let target = channel.target(route.to.as_deref()?).ok()?;
+    let thread = payload.thread_id.clone().or(target.thread);
+    Some(Address { channel: id.to_owned(), account, target: target.id, thread })
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::params::config::{RestartKind, RestartStatus};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_has_the_form_of_the_reference_and_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let payload = RestartSentinel {
+            kind: RestartKind::ConfigApply,
+            status: RestartStatus::Ok,
+            ts: 5,
+            session_key: Some("agent:main:main".to_owned()),
+            delivery_context: None,
+            thread_id: None,
+            message: None,
+            doctor_hint: None,
+            stats: None,
+        };
+        let path = store(dir.path(), payload.clone()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let expect = json!({"version": 1, "payload": {"kind": "config-apply", "status": "ok", "ts": 5,
+            "sessionKey": "agent:main:main", "message": null}});
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expect);
+        assert_eq!(read(&path), Some(payload));
+        for damaged in ["", "{", r#"{"version": 2, "payload": {"kind": "restart", "status": "ok", "ts": 1}}"#]
+        {
+            std::fs::write(&path, damaged).unwrap();
+            assert_eq!(read(&path), None, "{damaged}");
+        }
+        assert_eq!(read(&dir.path().join("none")), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! Gets the picture that was named, wherever it is.
+
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use openclaw_agent::picture::{Format, HEAD, PictureError};
+use openclaw_agent::place::PlaceError;
+use openclaw_agent::{ToolContext, ToolError};
+use openclaw_models::net::public::{self, FetchOptions};
+
+use super::FACTS;
+use super::reference::{Reference, decode};
+use crate::path::{Resolver, refused};
+use crate::picture::{Encoded, encoded};
+use crate::row::{Confinement, Setup, blocking};
+use crate::web;
+
+/// Bytes of a file of the web that are read.
+const MAX_DOWNLOAD: u64 = 20 * 1024 * 1024;
+/// Where files that came with messages are in a sandbox.
+const INBOUND: &str = "media/inbound";
+const NO_WEB: &str = "Sandboxed image tool does not allow remote URLs.";
+
+/// Gets pictures for one call.
+pub(super) struct Loader<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) context: &'a ToolContext,
+    /// It is made smaller than this.
+    pub(super) max_bytes: usize,
+}
+
+/// A picture, small enough to be sent.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) picture: Encoded,
+    /// The path that was named, where another one was taken.
+    pub(super) rewritten_from: Option<String>,
+}
+
+impl Loader<'_> {
+    pub(super) async fn load(&self, reference: &Reference) -> Result<Loaded, ToolError> {
+        let is_held = self.setup.confinement != Confinement::Host;
+        let as_named = |picture| Loaded { picture, rewritten_from: None };
+        match reference {
+            Reference::Web(_) if is_held => Err(ToolError::Failed(NO_WEB.to_owned())),
+            Reference::Web(address) => {
+                self.shown(Cursor::new(self.download(address).await?)).await.map(as_named)
+            }
+            Reference::Data(url) => self.shown(Cursor::new(decode(url)?)).await.map(as_named),
+            Reference::Path(path) => {
+                let (resolver, path, inbound) =
+                    (self.setup.resolver(self.context), path.clone(), is_held.then(|| inbound(reference)));
+                let (file, rewritten_from) = blocking(move || open(&resolver, &path, inbound)).await?;
+                Ok(Loaded { picture: self.shown(file).await?, rewritten_from })
+            }
+        }
+    }
+
+    /// From the public web alone, as `web_fetch` takes pages.
+    async fn download(&self, address: &str) -> Result<Vec<u8>, ToolError> {
+        let settings = &self.setup.web.config.fetch;
+        let timeout = web::timeout(settings.timeout_seconds);
+        let options = FetchOptions {
+            user_agent: settings.user_agent.clone(),
+            idle: timeout,
+            ..FetchOptions::file(MAX_DOWNLOAD, &self.setup.web.allowed_hosts)
+        };
+        let downloaded =
+            tokio::time::timeout(timeout, async { public::fetch(address, &options).await?.whole().await });
+        let failed = |why: String| ToolError::Failed(format!("The image could not be fetched: {why}"));
+        match downloaded.await {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(error)) if error.is_refusal() => Err(ToolError::Failed(error.to_string())),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(_) => Err(failed(format!("not all of it came within {} s", timeout.as_secs()))),
+        }
+    }
+
+    /// The picture as it is sent.
+    async fn shown(&self, mut source: impl Read + Seek + Send + 'static) -> Result<Encoded, ToolError> {
+        let (head, source) = blocking(move || {
+            let mut head = Vec::with_capacity(HEAD);
+            let unreadable = |error: std::io::Error| ToolError::Failed(format!("image: {error}"));
+            source.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(unreadable)?;
+            source.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+            Ok((head, source))
+        })
+        .await?;
+        let format = Format::of(&head).ok_or_else(|| ToolError::Failed(no_image(&head)))?;
+        encoded(source, format, self.max_bytes, &self.context.cancel).await?.map_err(|error| match error {
+            PictureError::Stopped => ToolError::Aborted,
+            error => ToolError::Failed(error.to_string()),
+        })
+    }
+}
+
+/// The path below [`INBOUND`] of a file of the same name.
+pub(super) fn inbound(reference: &Reference) -> String {
+    let shown = reference.shown();
+    let name = Path::new(&shown).file_name().unwrap_or_default().to_string_lossy();
+    format!("{INBOUND}/{name}")
+}
+
+/// The file, or in a sandbox the one of that name that came with a message.
+fn open(
+    resolver: &Resolver,
+    path: &str,
+    inbound: Option<String>,
+) -> Result<(std::fs::File, Option<String>), ToolError> {
+    let opened = |path: &str| resolver.existing(path).and_then(|place| place.open());
+    let error = match opened(path) {
+        Ok(file) => return Ok((file, None)),
+        Err(error) => error,
+    };
+    let is_elsewhere = error.is_not_found() || matches!(error, PlaceError::Escapes { .. });
+    match inbound.filter(|_| is_elsewhere).and_then(|inbound| opened(&inbound).ok()) {
+        Some(file) => Ok((file, Some(path.to_owned()))),
+        None => Err(refused(FACTS.name, path, &error)),
+    }
+}
+
+/// Kinds of files that are no pictures, or none that models take, by their first bytes.
+const KINDS: &[(&[u8], &str)] = &[
+    (b"%PDF", "document (PDF)"),
+    (b"PK\x03\x04", "archive or office document"),
+    (b"ID3", "audio"),
+    (b"OggS", "audio"),
+    (b"RIFF", "audio or video"),
+    (b"BM", "image (BMP)"),
+    (b"II*\0", "image (TIFF)"),
+    (b"MM\0*", "image (TIFF)"),
+    (b"<svg", "image (SVG)"),
+];
+/// Where a file of the MPEG-4 family says what it is.
+const BRAND: std::ops::Range<usize> = 4..12;
+
+/// What the model is told of a file that can't be looked at.
+fn no_image(head: &[u8]) -> String {
+    let brand = head.get(BRAND).unwrap_or_default();
+    let kind = match brand.strip_prefix(b"ftyp") {
+        Some(b"heic" | b"heix" | b"mif1" | b"msf1") => "image (HEIC)",
+        Some(b"avif") => "image (AVIF)",
+        Some(_) => "video",
+        None if head.is_empty() => "empty file",
+        None => KINDS.iter().find(|(magic, _)| head.starts_with(magic)).map_or("unknown", |(_, kind)| *kind),
+    };
+    format!("Unsupported media type: {kind}. PNG, JPEG, GIF and WebP images can be looked at.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_image_is_called_by_its_kind() {
+        let rows: [(&[u8], &str); 7] = [
+            (b"%PDF-1.7", "document (PDF)"),
+            (b"PK\x03\x04....", "archive or office document"),
+            (b"\0\0\0\x18ftypheic", "image (HEIC)"),
+            (b"\0\0\0\x18ftypisom", "video"),
+            (b"RIFF....WAVE", "audio or video"),
+            (b"", "empty file"),
+            (b"hello", "unknown"),
+        ];
+        for (head, kind) in rows {
+            let expect =
+                format!("Unsupported media type: {kind}. PNG, JPEG, GIF and WebP images can be looked at.");
+            assert_eq!(no_image(head), expect);
+        }
+    }
+}

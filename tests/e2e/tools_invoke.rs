@@ -1,0 +1,146 @@
+//! `POST /tools/invoke`: tools without a model.
+
+use openclaw_testkit::TOKEN;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::gateway;
+
+/// One request; gives the status, the headers, and the body.
+async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
+    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let head = format!(
+        "{method} /tools/invoke HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    // What is too large is not taken to its end.
+    let _ = socket.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split_whitespace().nth(1).unwrap_or("0").parse().unwrap();
+    (status, head.to_lowercase(), body.to_owned())
+}
+
+fn bearer() -> String {
+    format!("Authorization: Bearer {TOKEN}\r\n")
+}
+
+/// A call by a client that knows the token.
+pub(crate) async fn invoke(port: u16, body: &Value) -> (u16, Value) {
+    let (status, _, answer) = request(port, "POST", &bearer(), body.to_string().as_bytes()).await;
+    (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+}
+
+/// `spec/golden/gw-http-tools-invoke.jsonl`, but for the tools that are not here yet.
+#[tokio::test]
+async fn requests_are_answered_as_they_were_recorded() {
+    let gateway = gateway().start().await.unwrap();
+    let port = gateway.port();
+    let unauthorized = r#"{"error":{"message":"Unauthorized","type":"unauthorized"}}"#;
+    for headers in ["", "Authorization: Bearer wrong\r\n", "Authorization: Basic eDp5\r\n", "X-Token: x\r\n"]
+    {
+        let (status, _, body) = request(port, "POST", headers, b"{\"tool\":\"sessions_list\"}").await;
+        assert_eq!((status, body.as_str()), (401, unauthorized), "{headers}");
+    }
+    let (status, head, body) = request(port, "GET", &bearer(), b"").await;
+    assert_eq!((status, body.as_str()), (405, "Method Not Allowed"));
+    assert!(head.contains("allow: post"), "{head}");
+    let rows: [(&[u8], u16, &str); 7] = [
+        (b"{}", 400, r#"{"error":{"message":"tools.invoke requires body.tool","type":"invalid_request_error"}}"#),
+        (b"", 400, r#"{"error":{"message":"tools.invoke requires body.tool","type":"invalid_request_error"}}"#),
+        (b"[]", 400, r#"{"error":{"message":"tools.invoke requires body.tool","type":"invalid_request_error"}}"#),
+        (
+            b"{\"tool\":\"nope\"}",
+            404,
+            r#"{"ok":false,"error":{"type":"not_found","message":"Tool not available: nope"}}"#,
+        ),
+        (
+            b"{\"tool\":\"agents_list\",\"args\":{}}",
+            200,
+            r#"{"ok":true,"result":{"content":[{"type":"text","text":"{\n  \"requester\": \"main\",\n  \"allowAny\": false,\n  \"agents\": [\n    {\n      \"id\": \"main\",\n      \"configured\": false\n    }\n  ]\n}"}],"details":{"requester":"main","allowAny":false,"agents":[{"id":"main","configured":false}]}}}"#,
+        ),
+        (
+            b"{\"tool\":\"session_status\",\"args\":{\"sessionKey\":\"agent:main:nope\"},\"sessionKey\":\"main\"}",
+            400,
+            r#"{"ok":false,"error":{"type":"tool_error","message":"Unknown sessionKey: agent:main:nope"}}"#,
+        ),
+        (
+            b"{\"tool\":\"exec\",\"args\":{\"command\":\"true\"}}",
+            404,
+            r#"{"ok":false,"error":{"type":"not_found","message":"Tool not available: exec"}}"#,
+        ),
+    ];
+    for (body, status, expect) in rows {
+        let answer = request(port, "POST", &bearer(), body).await;
+        assert_eq!((answer.0, answer.2.as_str()), (status, expect), "{}", String::from_utf8_lossy(body));
+        assert!(answer.1.contains("content-type: application/json; charset=utf-8"), "{}", answer.1);
+    }
+    let lower = format!("authorization: BEARER  {TOKEN}\r\n");
+    assert_eq!(request(port, "POST", &lower, b"{\"tool\":\"agents_list\"}").await.0, 200);
+}
+
+#[tokio::test]
+async fn bad_bodies_are_refused_in_json() {
+    let gateway = gateway().start().await.unwrap();
+    let port = gateway.port();
+    let cases: [(Vec<u8>, u16, &str); 4] = [
+        (b"{\"tool\":".to_vec(), 400, "request body is not valid JSON"),
+        (vec![0xff, 0xfe, 0x00], 400, "request body is not valid JSON"),
+        (vec![b'['; 100_000], 400, "request body is not valid JSON"),
+        (vec![b' '; 2 * 1024 * 1024 + 1], 413, "request body is larger than 2 MiB"),
+    ];
+    for (body, status, expect) in cases {
+        let (told, _, answer) = request(port, "POST", &bearer(), &body).await;
+        assert_eq!(told, status, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["error"]["type"], "invalid_request_error");
+        assert!(answer["error"]["message"].as_str().unwrap().starts_with(expect), "{answer}");
+    }
+    let (status, answer) =
+        invoke(port, &json!({"tool": "sessions_list", "sessionKey": "agent:", "dryRun": true})).await;
+    assert_eq!((status, &answer["error"]["type"]), (400, &json!("invalid_request_error")), "{answer}");
+    let (status, _) = invoke(port, &json!({"tool": "sessions_list", "args": "many", "action": 7})).await;
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn the_policy_of_the_session_holds() {
+    let rows = [
+        (json!({"deny": ["sessions_list"]}), "sessions_list", "main", 404),
+        (json!({"deny": ["group:sessions"]}), "session_status", "main", 404),
+        (json!({"profile": "minimal"}), "agents_list", "main", 404),
+        (json!({"allow": ["sessions_list"]}), "sessions_list", "main", 200),
+        (json!({}), "sessions_list", "agent:main:subagent:x", 404),
+        (json!({}), "Sessions_List", "main", 200),
+        (json!({}), "read", "main", 404),
+        (json!({}), "process", "main", 404),
+        (json!({}), "apply_patch", "main", 404),
+    ];
+    for (tools, tool, session, expect) in rows {
+        let gateway = gateway().config(json!({"tools": tools})).start().await.unwrap();
+        let (status, body) = invoke(gateway.port(), &json!({"tool": tool, "sessionKey": session})).await;
+        assert_eq!(status, expect, "{tools} {tool} {body}");
+    }
+}
+
+#[tokio::test]
+async fn it_acts_in_the_name_of_its_session() {
+    let model = ModelServer::answering(|_| Reply::text("pong")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let port = gateway.port();
+    let send = |from: &str| json!({"tool": "sessions_send", "sessionKey": from, "args": {"sessionKey": "agent:main:side", "message": "ping"}});
+    for from in ["main", "agent:main:desk"] {
+        let (status, body) = invoke(port, &send(from)).await;
+        assert_eq!((status, &body["result"]["details"]["reply"]), (200, &json!("pong")), "{body}");
+    }
+    let prompts: Vec<String> =
+        model.requests().iter().map(|request| request.messages()[0]["content"].to_string()).collect();
+    for from in ["agent:main:main", "agent:main:desk"] {
+        let line = format!("Agent 1 (requester) session: {from}.");
+        assert!(prompts.iter().any(|prompt| prompt.contains(&line)), "{from}");
+    }
+}
