@@ -1,7 +1,7 @@
 //! Which sessions a session may look at and write to through its tools (spec `sessions.md` §8): one decision, asked by every session
 //! tool and by `POST /tools/invoke`.
 //!
-//! Pure: [`reference`] says what a text means, [`policy`] whether two agents may talk,
+//! Pure: [`mod@reference`] says what a text means, [`policy`] whether two agents may talk,
 //! [`Viewer::check`] puts both together with what a sandbox hides.
 
 pub mod policy;

@@ -41,6 +41,8 @@ use crate::state::GatewayState;
 pub(crate) const MAX_FRAME_BYTES: usize = LARGEST as usize;
 /// From the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the first client waits for the first health snapshot.
+const FIRST_HEALTH: Duration = Duration::from_millis(500);
 /// How long a client that is being closed may take to read what was queued for it.
 const FLUSH_GRACE: Duration = Duration::from_secs(10);
 /// How long a client may take to answer a close.
@@ -256,7 +258,10 @@ impl Reader<'_> {
         self.outbound.respond(FrameText::whole(serde_json::to_string(&frame).unwrap_or_default()));
         let text = self.next_text().await?;
         match self.decide(&nonce, &text).await {
-            Ok((claim, entry)) => Some(self.enter(claim, entry)),
+            Ok((claim, entry)) => {
+                self.first_health().await;
+                Some(self.enter(claim, entry))
+            }
             Err(refusal) => {
                 self.refuse(*refusal);
                 None
@@ -309,6 +314,13 @@ impl Reader<'_> {
             self.outbound.respond(FrameText::response(response));
         }
         self.outbound.close(refusal.closing);
+    }
+
+    /// Makes the first snapshot for a client that comes as soon as the gateway listens. One that takes long is not waited for.
+    async fn first_health(&self) {
+        if self.state.health.last().is_none() {
+            drop(timeout(FIRST_HEALTH, self.state.look_at_health()).await);
+        }
     }
 
     /// Lets a client in: presence, `hello-ok`, events.
