@@ -8,7 +8,7 @@ use openclaw_config::Config;
 use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
 use openclaw_dispatch::outbox::Delivery;
 use openclaw_protocol::SessionKey;
-use openclaw_protocol::printable::one_line;
+use openclaw_protocol::printable::visible;
 use openclaw_sessions::entry::ThreadId;
 use openclaw_sessions::entry::delivery::of_entry;
 use openclaw_sessions::key::normalize_account_id;
@@ -158,7 +158,7 @@ fn asking(question: &Question) -> String {
     let request = &question.request;
     let mut lines = vec![
         "🔒 A command waits for your approval.".to_owned(),
-        format!("Command: {}", one_line(&request.command)),
+        format!("Command: {}", visible(&request.command)),
     ];
     let parts = [
         ("In", &request.cwd),
@@ -167,7 +167,7 @@ fn asking(question: &Question) -> String {
         ("Program", &request.resolved_path),
     ];
     lines.extend(
-        parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", one_line(value.as_ref()?)))),
+        parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", visible(value.as_ref()?)))),
     );
     let seconds = (question.expires_at - question.created_at) / 1000;
     lines.push(format!("It waits for {seconds} s."));

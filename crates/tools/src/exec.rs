@@ -277,7 +277,8 @@ fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order)
 
 /// Variables as they stand in front of a command, with a space behind each.
 fn assignments(variables: &[(String, String)]) -> String {
-    let one = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
+    // A name may hold anything, also what looks like another command.
+    let one = |(name, value): &(String, String)| format!("{}={} ", quoted(name), quoted(value));
     variables.iter().map(one).collect()
 }
 
