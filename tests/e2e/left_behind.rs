@@ -59,10 +59,10 @@ async fn no_child_of_a_command_outlives_the_gateway() {
     let model = model().await;
     let config = json!({"tools": {"exec": {"notifyOnExit": false}}});
     let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
-    for row in 0..COMMANDS.len() {
+    for (row, (.., is_background)) in COMMANDS.iter().enumerate() {
         for pty in [false, true] {
             // What a command in a terminal leaves ends with the command.
-            if pty && !COMMANDS[row].3 {
+            if pty && !is_background {
                 continue;
             }
             for stop in [Stop::InOrder, Stop::Killed] {

@@ -156,6 +156,7 @@ async fn nothing_is_read_behind_the_limit() {
         let port = listener.local_addr().unwrap().port();
         let sending = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
             stream.write_all(head.as_bytes()).await.unwrap();
             let mut sent = 0_u64;
             while sent < 5 << 30 && stream.write_all(&[b'x'; 64 * 1024]).await.is_ok() {
