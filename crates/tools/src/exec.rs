@@ -225,6 +225,7 @@ fn order_of(settings: &ExecSettings, plan: &Plan, cwd: PathBuf, login_path: Opti
         command: plan.command.clone(),
         timeout: plan.timeout,
         max_output_chars: settings.max_output_chars,
+        max_pending_chars: settings.max_pending_chars,
         cwd,
         is_fed: plan.is_fed,
         in_terminal: plan.in_terminal,

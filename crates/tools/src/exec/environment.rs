@@ -110,6 +110,7 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         command: command.into(),
         timeout: Some(LOGIN_SHELL_TIMEOUT),
         max_output_chars: settings.max_output_chars,
+        max_pending_chars: settings.max_pending_chars,
         cwd: "/".into(),
         is_fed: false,
         in_terminal: false,
