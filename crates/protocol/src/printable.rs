@@ -26,26 +26,29 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped_where(text, |c| is_control(c) || is_shapeless(c))
 }
 
-/// Whether a character takes no room, or only turns the characters around it.
+/// Whether a character can't be seen, or passes for a space: it takes no room, is blank, or only turns the characters around it.
 fn is_shapeless(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    let is_blank = c != ' ' && c.is_whitespace();
+    is_blank
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// The escape of one control character.
@@ -101,6 +104,7 @@ mod tests {
             ),
             ("a\u{e0041}\u{fe0f}\u{3164}", "a\\ue0041\\ufe0f\\u3164"),
             ("two\nlines\u{202e}", "two\\nlines\\u202e"),
+            ("a b\u{a0}c\u{2003}d\u{3000}e\u{2800}", "a b\\u00a0c\\u2003d\\u3000e\\u2800"),
             ("plain ünïcode 🦞 עברית", "plain ünïcode 🦞 עברית"),
         ];
         for (text, expect) in rows {
