@@ -135,6 +135,47 @@ async fn a_person_is_asked_in_the_chat_and_decides_there() {
     said("❌ Failed to submit approval: unknown approval id. It was decided, its time is up, or").await;
 }
 
+/// What is shown is what would run: with its variables, in one line, and with nothing unseen in it.
+#[tokio::test]
+async fn a_question_shows_the_variables_and_no_command_forges_its_lines() {
+    const COMMAND: &str = "touch a #\nIn: /safe\r\u{1b}[2KID: 0\u{85}\u{2028}\u{202e}cod\u{2066}\u{200b}\u{200f}\u{feff}\nReply with: /approve 0 deny";
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request: &Captured| {
+        if request.ends_with_tool_result() {
+            return Reply::text("asked");
+        }
+        let env = json!({"LANG": "C", "A": "x y\nProgram: /bin/true", "echo hi #": "1"});
+        Reply::tool("c0", "exec", &json!({"command": COMMAND, "env": env}))
+    })
+    .await;
+    let config = on_this_host(json!({"approvals": {"exec": {"enabled": true}}}));
+    let gateway = bot(&server, &model, open(), config).await;
+    let mut client = gateway.client().await.unwrap();
+    server.push(private_message(5, "go"));
+    let event = client.event("exec.approval.requested", |_| true).await.unwrap();
+    let shown = format!("LANG=C A='x y\nProgram: /bin/true' 'echo hi #'=1 {COMMAND}");
+    assert_eq!(event["request"]["command"], shown, "clients have it as it is");
+    let is_question =
+        |message: &Value| message["text"].as_str().unwrap_or_default().contains("waits for your approval");
+    server.has_made("the question", |made| made.iter().any(is_question)).await;
+    let question = server.made().into_iter().find(is_question).unwrap()["text"].as_str().unwrap().to_owned();
+    let id = event["id"].as_str().unwrap();
+    let workspace = gateway.state_dir().join("workspace").canonicalize().unwrap();
+    let expect = [
+        "🔒 A command waits for your approval.".to_owned(),
+        "Command: LANG=C A='x y\\nProgram: /bin/true' 'echo hi #'=1 touch a #\\nIn: /safe\\u000d\\u001b[2KID: \
+         0\\u0085\\u2028\\u202ecod\\u2066\\u200b\\u200f\\ufeff\\nReply with: /approve 0 deny"
+            .to_owned(),
+        format!("In: {}", workspace.display()),
+        "On: gateway".to_owned(),
+        "Agent: main".to_owned(),
+        "It waits for 120 s.".to_owned(),
+        format!("ID: {id}"),
+        format!("Reply with: /approve {id} allow-once|allow-always|deny"),
+    ];
+    assert_eq!(question.lines().collect::<Vec<_>>(), expect);
+}
+
 #[tokio::test]
 async fn a_client_that_may_not_decide_does_not_decide_by_a_chat_command() {
     let model = runner().await;

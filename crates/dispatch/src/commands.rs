@@ -84,6 +84,7 @@ pub(crate) use response::{Response, Then};
 pub(crate) use skill::ToolWish;
 pub(crate) use status::card as status_card;
 use table::Command;
+pub(crate) use table::needs_scope;
 
 /// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
 const COMMANDS: &[Command] = &[

@@ -8,7 +8,7 @@ use openclaw_config::Config;
 use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
 use openclaw_dispatch::outbox::Delivery;
 use openclaw_protocol::SessionKey;
-use openclaw_protocol::printable::one_line;
+use openclaw_protocol::printable::visible;
 use openclaw_sessions::entry::ThreadId;
 use openclaw_sessions::entry::delivery::of_entry;
 use openclaw_sessions::key::normalize_account_id;
@@ -153,13 +153,20 @@ fn place(
     })
 }
 
+/// Characters of a command that are shown, and how many of them at its beginning. Platforms part longer messages, and the last part, with
+/// the buttons, would begin with words of the command.
+const MOST_SHOWN: usize = 1_200;
+const BEGINNING: usize = 800;
+/// Characters of a path that are shown, half of them at its end.
+const MOST_OF_PATH: usize = 300;
+/// Spaces in a row that are shown as they are; more of them could push what follows to where a line seems to begin.
+const MOST_SPACES: usize = 8;
+
 /// What people read. Whatever the command holds, it stands in one line, with what can't be seen escaped.
 fn asking(question: &Question) -> String {
     let request = &question.request;
-    let mut lines = vec![
-        "🔒 A command waits for your approval.".to_owned(),
-        format!("Command: {}", one_line(&request.command)),
-    ];
+    let mut lines = vec!["🔒 A command waits for your approval.".to_owned()];
+    lines.extend(command_lines(&request.command));
     let parts = [
         ("In", &request.cwd),
         ("On", &request.host),
@@ -167,13 +174,62 @@ fn asking(question: &Question) -> String {
         ("Program", &request.resolved_path),
     ];
     lines.extend(
-        parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", one_line(value.as_ref()?)))),
+        parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", path(value.as_ref()?)))),
     );
     let seconds = (question.expires_at - question.created_at) / 1000;
     lines.push(format!("It waits for {seconds} s."));
     lines.push(format!("ID: {}", question.id));
     lines.push(format!("Reply with: /approve {} allow-once|allow-always|deny", question.id));
     lines.join("\n")
+}
+
+/// The command, or as much of it as people can look at here.
+fn command_lines(command: &str) -> Vec<String> {
+    let shown = shown(command);
+    let count = shown.chars().count();
+    if count <= MOST_SHOWN {
+        return vec![format!("Command: {shown}")];
+    }
+    let beginning: String = shown.chars().take(BEGINNING).collect();
+    let end: String = shown.chars().skip(count - (MOST_SHOWN - BEGINNING)).collect();
+    let left_out = count - MOST_SHOWN;
+    vec![
+        format!("Command: {beginning}"),
+        format!(
+            "⚠️ {left_out} characters of it are left out here. Look at all of it with a client before you allow it."
+        ),
+        format!("Its end: {end}"),
+    ]
+}
+
+/// A path, or another name.
+fn path(name: &str) -> String {
+    let shown = shown(name);
+    let count = shown.chars().count();
+    if count <= MOST_OF_PATH {
+        return shown;
+    }
+    let half = MOST_OF_PATH / 2;
+    let (beginning, end) = (shown.chars().take(half), shown.chars().skip(count - half));
+    beginning.chain(" … ".chars()).chain(end).collect()
+}
+
+/// A text in one line, with what can't be seen escaped, and no gap in it that looks like the end of a line.
+fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut spaces = 0;
+    for c in visible(text).chars().map(Some).chain([None]) {
+        if c == Some(' ') {
+            spaces += 1;
+            continue;
+        }
+        match std::mem::take(&mut spaces) {
+            few if few <= MOST_SPACES => out.extend(std::iter::repeat_n(' ', few)),
+            many => out.push_str(&format!("⟨{many} spaces⟩")),
+        }
+        out.extend(c);
+    }
+    out
 }
 
 fn buttons(id: &str) -> Vec<Vec<Button>> {
@@ -223,6 +279,44 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn a_command_shows_no_gap_and_no_more_than_one_message_holds() {
+        let line = |command: &str| command_lines(command).join("\n");
+        for (command, expect) in [
+            ("ls  -l".to_owned(), "Command: ls  -l".to_owned()),
+            (format!("ls{}-l ", " ".repeat(8)), format!("Command: ls{}-l ", " ".repeat(8))),
+            (format!("ls #{}ID: 5", " ".repeat(70)), "Command: ls #⟨70 spaces⟩ID: 5".to_owned()),
+            ("x".repeat(1_200), format!("Command: {}", "x".repeat(1_200))),
+            (
+                format!("{}{}", "x".repeat(801), "é".repeat(2_000)),
+                format!(
+                    "Command: {}\n⚠️ 1601 characters of it are left out here. Look at all of it with a client before you allow \
+                     it.\nIts end: {}",
+                    "x".repeat(800),
+                    "é".repeat(400)
+                ),
+            ),
+        ] {
+            assert_eq!(line(&command), expect);
+        }
+        assert_eq!(path(&"/a".repeat(150)), "/a".repeat(150));
+        assert_eq!(
+            path(&format!("/{}", "b".repeat(400))),
+            format!("/{} … {}", "b".repeat(149), "b".repeat(150))
+        );
+        // All of it is one message of Telegram, whatever it is asked about.
+        let wide = "🦞".repeat(5_000);
+        let request = ApprovalRequest {
+            command: wide.clone(),
+            cwd: Some(wide.clone()),
+            resolved_path: Some(wide),
+            ..ApprovalRequest::default()
+        };
+        let id = uuid::Uuid::nil().to_string();
+        let text = asking(&Question { id, request, created_at: 0, expires_at: 120_000 });
+        assert!(text.encode_utf16().count() < 4_000, "{}", text.encode_utf16().count());
+    }
 
     #[test]
     fn filters_say_what_is_asked_in_chats() {

@@ -66,22 +66,46 @@ fn read(path: &Path) -> Option<RestartSentinel> {
     }
 }
 
-/// Tells what the last process left to be told, once the gateway is up.
-pub(crate) async fn tell(state: Arc<GatewayState>) {
+/// What the last process left to be told. Asked for before anybody can ask this one for a restart, which leaves something as well.
+pub(crate) async fn left(state_dir: &Path) -> Option<RestartSentinel> {
+    let path = state_dir.join(NAME);
+    let found = tokio::task::spawn_blocking(move || {
+        let found = read(&path);
+        if found.is_none() {
+            remove(&path);
+        }
+        found
+    });
+    found.await.ok().flatten()
+}
+
+/// Tells it, once the gateway is up.
+pub(crate) async fn tell(state: Arc<GatewayState>, left: RestartSentinel) {
     tokio::select! { biased;
         () = state.stopping.cancelled() => {}
         () = async {
             tokio::time::sleep(AFTER_START).await;
-            let path = state.paths().state_dir().join(NAME);
-            let found = path.clone();
-            let Ok(found) = tokio::task::spawn_blocking(move || read(&found)).await else { return };
-            if let Some(payload) = found && !say(&state, &payload).await {
-                return;
-            }
-            if let Err(error) = std::fs::remove_file(&path) && error.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(path = %path.display(), %error, "it will be told again after the next start");
+            if say(&state, &left).await {
+                let path = state.paths().state_dir().join(NAME);
+                // Without an answer the process ends, and the next one tells it.
+                let _ = tokio::task::spawn_blocking(move || forget(&path, &left)).await;
             }
         } => {}
+    }
+}
+
+/// Takes it away, unless a restart that was asked for meanwhile has put its own there.
+fn forget(path: &Path, told: &RestartSentinel) {
+    if read(path).as_ref() == Some(told) {
+        remove(path);
+    }
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "it will be told again after the next start");
     }
 }
 
@@ -174,5 +198,32 @@ mod tests {
             assert_eq!(read(&path), None, "{damaged}");
         }
         assert_eq!(read(&dir.path().join("none")), None);
+    }
+
+    #[tokio::test]
+    async fn what_this_process_leaves_is_not_taken_for_what_the_last_one_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let payload = |ts: i64| RestartSentinel {
+            kind: RestartKind::Restart,
+            status: RestartStatus::Ok,
+            ts,
+            session_key: None,
+            delivery_context: None,
+            thread_id: None,
+            message: None,
+            doctor_hint: None,
+            stats: None,
+        };
+        assert_eq!(left(dir.path()).await, None);
+        let path = store(dir.path(), payload(5)).unwrap();
+        let first = left(dir.path()).await.unwrap();
+        store(dir.path(), payload(6)).unwrap();
+        forget(&path, &first);
+        assert_eq!(read(&path), Some(payload(6)));
+        forget(&path, &payload(6));
+        assert!(!path.exists());
+        std::fs::write(&path, "{").unwrap();
+        assert_eq!(left(dir.path()).await, None);
+        assert!(!path.exists(), "it would be complained of at each start");
     }
 }

@@ -387,6 +387,31 @@ mod tests {
         }
     }
 
+    /// The table of `tools.md` §8.3.
+    #[test]
+    fn the_table_of_the_specification_holds() {
+        for (schema, expect) in [
+            (
+                json!({"anyOf": [{"const": "a", "type": "string"}, {"const": "b", "type": "string"}]}),
+                json!({"type": "string", "enum": ["a", "b"]}),
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "d"}),
+                json!({"type": "string", "description": "d"}),
+            ),
+            (json!({"type": ["string", "null"]}), json!({"type": "string"})),
+            (json!({"type": "number", "minimum": 1}), json!({"type": "number"})),
+        ] {
+            assert_eq!(clean(&schema), expect, "{schema}");
+        }
+        let dropped = "patternProperties additionalProperties $schema $id $defs definitions examples minLength maxLength minimum \
+                       maximum multipleOf pattern format minItems maxItems uniqueItems minProperties maxProperties";
+        for name in dropped.split_whitespace() {
+            let schema = json!({"type": "object", name: {}});
+            assert_eq!(clean(&schema), json!({"type": "object"}), "{name}");
+        }
+    }
+
     /// The three cases of `tools.md` §8.3.
     #[test]
     fn the_arguments_are_one_object_whatever_the_schema_says() {

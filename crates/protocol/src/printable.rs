@@ -21,6 +21,36 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, is_control)
 }
 
+/// The same, with everything escaped that has no shape of its own, for what a person has to judge: two texts that differ look different.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped_where(text, |c| is_control(c) || is_shapeless(c))
+}
+
+/// Whether a character can't be seen, or passes for a space: it takes no room, is blank, or only turns the characters around it.
+fn is_shapeless(c: char) -> bool {
+    let is_blank = c != ' ' && c.is_whitespace();
+    is_blank
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 /// The escape of one control character.
 pub fn escape(c: char) -> Cow<'static, str> {
     match c {
@@ -61,6 +91,24 @@ mod tests {
         ];
         for (text, many, one) in rows {
             assert_eq!((escaped(text).as_ref(), one_line(text).as_ref()), (many, one), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_shape_is_escaped_where_a_person_judges() {
+        let rows = [
+            ("rm /tmp/a\u{200b}b", "rm /tmp/a\\u200bb"),
+            (
+                "a\u{200e}\u{200f}\u{61c}\u{2060}\u{feff}\u{ad}b",
+                "a\\u200e\\u200f\\u061c\\u2060\\ufeff\\u00adb",
+            ),
+            ("a\u{e0041}\u{fe0f}\u{3164}", "a\\ue0041\\ufe0f\\u3164"),
+            ("two\nlines\u{202e}", "two\\nlines\\u202e"),
+            ("a b\u{a0}c\u{2003}d\u{3000}e\u{2800}", "a b\\u00a0c\\u2003d\\u3000e\\u2800"),
+            ("plain ünïcode 🦞 עברית", "plain ünïcode 🦞 עברית"),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(visible(text), expect, "{text:?}");
         }
     }
 

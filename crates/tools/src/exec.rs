@@ -225,6 +225,7 @@ fn order_of(settings: &ExecSettings, plan: &Plan, cwd: PathBuf, login_path: Opti
         command: plan.command.clone(),
         timeout: plan.timeout,
         max_output_chars: settings.max_output_chars,
+        max_pending_chars: settings.max_pending_chars,
         cwd,
         is_fed: plan.is_fed,
         in_terminal: plan.in_terminal,
@@ -277,7 +278,8 @@ fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order)
 
 /// Variables as they stand in front of a command, with a space behind each.
 fn assignments(variables: &[(String, String)]) -> String {
-    let one = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
+    // A name may hold anything, also what looks like another command.
+    let one = |(name, value): &(String, String)| format!("{}={} ", quoted(name), quoted(value));
     variables.iter().map(one).collect()
 }
 

@@ -5,7 +5,8 @@ use openclaw_models::ThinkingLevel;
 use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 use serde::{Deserialize, Serialize};
 
-use super::exec::ExecWish;
+use super::elevated;
+use super::exec::{self, ExecWish};
 use super::levels::Reasoning;
 use super::model::ModelChoice;
 use crate::queue::QueueWish;
@@ -41,6 +42,12 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
+    /// The directive that says how commands are guarded, if there is one.
+    pub(crate) fn of_guards(&self) -> Option<&'static str> {
+        let exec = self.exec.as_ref().map(|_| exec::NAME);
+        exec.or(self.elevated.map(|_| elevated::NAME))
+    }
+
     /// Whether a run under way can't give what is asked for.
     pub(crate) fn need_own_run(&self) -> bool {
         self.model.is_some()

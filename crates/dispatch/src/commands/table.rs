@@ -286,8 +286,12 @@ pub(super) fn refusal(context: &Context<'_>, command: &Command, arguments: &str)
         Needs::Approvals => (arguments.trim().is_empty() || request.may_set_guards(), "operator.approvals"),
         Needs::Admin => (request.origin.is_some() || request.may_administer, "operator.admin"),
     };
-    let name = command.name;
-    (!is_allowed).then(|| format!("⚠️ /{name} needs a client with the scope {scope}."))
+    (!is_allowed).then(|| needs_scope(command.name, scope))
+}
+
+/// What a client is told that may not give a command.
+pub(crate) fn needs_scope(name: &str, scope: &str) -> String {
+    format!("⚠️ /{name} needs a client with the scope {scope}.")
 }
 
 fn for_owners(name: &str) -> String {

@@ -33,7 +33,7 @@ use super::session::Session;
 use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
-use crate::commands::{Hints, Reasoning};
+use crate::commands::{self, Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks;
 use crate::inbox::Row;
@@ -178,6 +178,7 @@ impl Runner {
         flush: Flush,
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
+        may_have_hints(&row.payload)?;
         let asked = asked_thinking(&row.payload)?;
         let session = self.session(row, &settings, requested, &control.cancel).await?;
         let (lock, selected, files, skills) = tokio::try_join!(
@@ -336,6 +337,15 @@ pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> As
         (Some(level), _) => AskedThinking::Explicit(level),
         (None, Some(level)) => AskedThinking::Stored(level),
         (None, None) => AskedThinking::Default,
+    }
+}
+
+/// Who may not say how commands are guarded may not do so among words either.
+fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
+    let hints = request.to_gateway().hints().filter(|_| !request.may_set_guards());
+    match hints.and_then(Hints::of_guards) {
+        Some(name) => Err(NotBegun::refused(commands::needs_scope(name, "operator.approvals"))),
+        None => Ok(()),
     }
 }
 

@@ -245,6 +245,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let state = Arc::new(assemble(&config, given).await?);
     serve(&state);
     state.tasks.spawn(reload::follow(Arc::clone(&state), asked));
+    let left = if is_daemon { sentinel::left(state.paths().state_dir()).await } else { None };
     front.open(Arc::clone(&state));
     if let Some(ready) = options.ready {
         // Whoever wanted to know may have given up.
@@ -254,7 +255,9 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         state.dispatch.follow_groups(crate::channels::moved::follow(&state));
         let sink = state.dispatch.inbound().await?;
         state.tasks.spawn(ChannelManager::run(Arc::clone(&state), sink));
-        state.tasks.spawn(sentinel::tell(Arc::clone(&state)));
+        if let Some(left) = left {
+            state.tasks.spawn(sentinel::tell(Arc::clone(&state), left));
+        }
     }
     if is_daemon && state.dispatch.has_hooks() {
         state.tasks.spawn(tell_hooks(Arc::clone(&state)));

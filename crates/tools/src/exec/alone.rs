@@ -30,6 +30,7 @@ pub(crate) async fn run_alone(
         launch,
         timeout: Some(limit),
         max_output_chars: KEPT,
+        max_pending_chars: KEPT,
         is_fed: false,
         in_terminal: false,
         lock,

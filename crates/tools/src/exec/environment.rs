@@ -110,6 +110,7 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         command: command.into(),
         timeout: Some(LOGIN_SHELL_TIMEOUT),
         max_output_chars: settings.max_output_chars,
+        max_pending_chars: settings.max_pending_chars,
         cwd: "/".into(),
         is_fed: false,
         in_terminal: false,
@@ -134,15 +135,10 @@ mod tests {
 
     #[test]
     fn names_that_change_what_code_runs_are_refused() {
-        for name in [
-            "LD_PRELOAD",
-            "ld_library_path",
-            "DYLD_INSERT_LIBRARIES",
-            "NODE_OPTIONS",
-            "BASH_ENV",
-            "IFS",
-            "env",
-        ] {
+        for name in "LD_PRELOAD LD_ANY ld_library_path DYLD_INSERT_LIBRARIES NODE_OPTIONS NODE_PATH PYTHONPATH PYTHONHOME RUBYLIB \
+                     PERL5LIB BASH_ENV ENV env GCONV_PATH IFS SSLKEYLOGFILE"
+            .split_whitespace()
+        {
             let text = format!(
                 "Security Violation: Environment variable '{name}' is forbidden during host execution."
             );

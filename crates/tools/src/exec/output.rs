@@ -212,6 +212,17 @@ mod tests {
         assert_eq!(output.tail(), "0123456789");
     }
 
+    /// Spec `tools.md` §3.1 row 11.
+    #[test]
+    fn an_update_has_the_last_two_thousand_characters() {
+        let mut output = Output::new(200_000);
+        output.push(Stream::Out, "é".repeat(150_000).as_bytes());
+        output.push(Stream::Out, "x".repeat(150_000).as_bytes());
+        assert_eq!(output.tail(), "x".repeat(2_000));
+        assert_eq!((output.chars(), output.is_cut()), (200_000, true));
+        assert_eq!(output.text(), "é".repeat(50_000) + &"x".repeat(150_000));
+    }
+
     #[test]
     fn streams_do_not_break_each_others_characters() {
         let mut output = Output::new(100);

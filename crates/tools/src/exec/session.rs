@@ -44,6 +44,8 @@ pub(super) struct Order {
     /// Absent: none.
     pub(super) timeout: Option<Duration>,
     pub(super) max_output_chars: usize,
+    /// Of what was not polled yet.
+    pub(super) max_pending_chars: usize,
     /// Whether something may be written to it; else its standard input is empty.
     pub(super) is_fed: bool,
     pub(super) in_terminal: bool,
@@ -125,7 +127,6 @@ impl Session {
         input: Input,
         kill: CancellationToken,
     ) -> Self {
-        let output = || Output::new(order.max_output_chars);
         Self {
             id,
             scope: owner.scope.clone(),
@@ -136,7 +137,12 @@ impl Session {
             pid,
             started_at: now_ms(),
             begun: Instant::now(),
-            state: Mutex::new(State { output: output(), news: output(), is_in_background: false, end: None }),
+            state: Mutex::new(State {
+                output: Output::new(order.max_output_chars),
+                news: Output::new(order.max_pending_chars),
+                is_in_background: false,
+                end: None,
+            }),
             over: watch::Sender::new(false),
             kill,
             input: tokio::sync::Mutex::new(Some(input)),

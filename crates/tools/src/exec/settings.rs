@@ -18,12 +18,22 @@ use crate::sandbox::ActiveSandbox;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
-/// Characters of output that are kept (spec `tools.md` §3.1 row 11).
-const MAX_OUTPUT_CHARS: usize = 200_000;
+/// Characters of output that are kept, and how few the owner may make of them (spec `tools.md` §3.1 row 11).
+const OUTPUT_CHARS: std::ops::RangeInclusive<usize> = 1_000..=200_000;
+/// How many are kept of all that a command printed.
+const OUTPUT_VARIABLE: &str = "PI_BASH_MAX_OUTPUT_CHARS";
+/// How many are kept for the next poll.
+const PENDING_VARIABLE: &str = "OPENCLAW_BASH_PENDING_MAX_OUTPUT_CHARS";
 
 /// After how long a command goes to the background (spec `tools.md` §3.1 row 3); 10 seconds.
 pub(super) fn window(ms: Option<u64>) -> Duration {
     Duration::from_millis(ms.unwrap_or(10_000).clamp(10, 120_000))
+}
+
+/// As many as the variable says, within bounds.
+fn output_chars(environment: &Environment, variable: &str) -> usize {
+    let said = environment.get_nonblank(variable).and_then(|text| text.trim().parse().ok());
+    said.unwrap_or(*OUTPUT_CHARS.end()).clamp(*OUTPUT_CHARS.start(), *OUTPUT_CHARS.end())
 }
 
 fn default_safe_bins() -> Arc<[String]> {
@@ -109,6 +119,8 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// Characters of output that are kept, the last ones.
     pub max_output_chars: usize,
+    /// The same of what was not polled yet.
+    pub max_pending_chars: usize,
     /// What commands inherit unless it is withheld, `SHELL` and `PATH` among it; its home is what `~` stands for in all tools.
     pub environment: Environment,
     /// Variables with credentials of the gateway, which commands do not inherit.
@@ -167,7 +179,8 @@ impl ExecSettings {
                 .map(|dir| environment.expand_tilde(dir).display().to_string())
                 .collect(),
             timeout: Duration::from_secs(config.timeout_sec.unwrap_or(DEFAULT_TIMEOUT_SECONDS)),
-            max_output_chars: MAX_OUTPUT_CHARS,
+            max_output_chars: output_chars(&environment, OUTPUT_VARIABLE),
+            max_pending_chars: output_chars(&environment, PENDING_VARIABLE),
             environment,
             withheld: Arc::default(),
             pass_env: config.pass_env.clone().unwrap_or_default(),
@@ -201,5 +214,35 @@ impl ExecSettings {
     pub(crate) fn scopes(&self) -> impl Iterator<Item = &str> {
         let outside = self.outside_scope.as_deref().filter(|_| self.elevated.is_available());
         [&*self.scope].into_iter().chain(outside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec `tools.md` §3.1 row 11.
+    #[test]
+    fn the_owner_says_within_bounds_how_much_output_is_kept() {
+        for (said, expect) in [
+            ("", 200_000),
+            ("x", 200_000),
+            ("-5", 200_000),
+            ("0", 1_000),
+            ("999", 1_000),
+            (" 5000 ", 5_000),
+            ("200000", 200_000),
+            ("9999999", 200_000),
+        ] {
+            for (variable, other) in
+                [(OUTPUT_VARIABLE, PENDING_VARIABLE), (PENDING_VARIABLE, OUTPUT_VARIABLE)]
+            {
+                let environment = Environment::new([(variable, said)], "/");
+                let settings = ExecSettings::new(&Exec::default(), environment);
+                let kept = (settings.max_output_chars, settings.max_pending_chars);
+                let expect = if variable == OUTPUT_VARIABLE { (expect, 200_000) } else { (200_000, expect) };
+                assert_eq!(kept, expect, "{variable}={said} beside {other}");
+            }
+        }
     }
 }

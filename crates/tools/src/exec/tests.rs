@@ -269,6 +269,7 @@ async fn nobody_who_answers_means_no_unless_the_file_says_otherwise() {
     for (fallback, expect) in [
         ("deny", "Exec denied (gateway id=ID, approval-timeout): echo x"),
         ("allowlist", "Exec denied (gateway id=ID, approval-timeout (allowlist-miss)): echo x"),
+        ("full", "Exec finished (gateway id=ID, session=SESSION, code 0)\nx"),
     ] {
         let rules = json!({"version": 1, "defaults": {"askFallback": fallback}}).to_string();
         std::fs::write(dir.path().join("exec-approvals.json"), rules).unwrap();
@@ -281,7 +282,7 @@ async fn nobody_who_answers_means_no_unless_the_file_says_otherwise() {
         bench.call(json!({"command": "echo x"})).await.unwrap();
         let id = people.waiting()[0].id.clone();
         let line = told.as_mut().unwrap().recv().await.unwrap();
-        assert_eq!(line, expect.replace("ID", &id), "{fallback}");
+        assert_eq!(line, expect.replace("ID", &id).replace("SESSION", &slug::of("c")), "{fallback}");
     }
 }
 

@@ -170,6 +170,165 @@ async fn what_can_not_be_done_is_told() {
     assert_eq!(bench.act("remove", &other).await, format!("No session found for {other}"));
 }
 
+/// Spec `tools.md` §4: the newest first, each with all that is known of it.
+#[tokio::test]
+async fn a_list_tells_all_of_each_command_and_the_newest_first() {
+    let bench = Bench::new();
+    let long = format!("read -r line; exit 3 # {}", "x".repeat(100));
+    let first = bench.start(&long, json!({})).await;
+    let second = bench.start("echo shown; sleep 600", json!({})).await;
+    bench.polled(&second, |all| all.contains("shown")).await;
+    bench.says(json!({"action": "write", "sessionId": first, "data": "\n"})).await;
+    bench.polled(&first, |all| all.contains("exited")).await;
+    let (text, details) = bench.call(json!({"action": "list"})).await;
+    let lines: Vec<&str> = text.lines().collect();
+    let name: String = long.chars().take(80).collect();
+    assert!(lines[0].starts_with(&format!("{second} running   ")), "{text}");
+    assert!(
+        lines[1].starts_with(&format!("{first} failed    ")) && lines[1].ends_with(&format!(" :: {name}")),
+        "{text}"
+    );
+    let mut rows = details["sessions"].as_array().unwrap().clone();
+    for row in &mut rows {
+        for volatile in ["pid", "startedAt", "endedAt", "runtimeMs"] {
+            if let Some(value) = row.get_mut(volatile) {
+                assert!(value.is_u64(), "{volatile}");
+                *value = json!(0);
+            }
+        }
+    }
+    let expect = [
+        json!({
+            "sessionId": second, "status": "running", "pid": 0, "startedAt": 0, "runtimeMs": 0, "cwd": bench.home(),
+            "command": "echo shown; sleep 600", "name": "echo shown; sleep 600", "tail": "shown\n", "truncated": false,
+        }),
+        json!({
+            "sessionId": first, "status": "failed", "pid": 0, "startedAt": 0, "endedAt": 0, "runtimeMs": 0,
+            "cwd": bench.home(), "command": long, "name": name, "tail": "", "truncated": false, "exitCode": 3,
+        }),
+    ];
+    assert_eq!(rows, expect);
+    assert_eq!(
+        bench.act("remove", &first).await,
+        format!("Removed session {first}."),
+        "also one that has ended"
+    );
+    assert_eq!(bench.act("poll", &first).await, format!("No session found for {first}"));
+}
+
+/// A mistake is told in the details too: nothing is thrown.
+#[tokio::test]
+async fn what_did_not_work_is_marked_as_failed() {
+    let bench = Bench::new();
+    // It went to the background by itself, and nothing can be written to it.
+    let slow = json!({"command": "sleep 600"});
+    let mut quick = settings(|_| {});
+    quick.background = Duration::from_millis(20);
+    let by_itself = Bench::with(quick);
+    let output = by_itself.exec.run(slow, context(by_itself.home().to_owned())).await.unwrap();
+    let id = output.details.unwrap()["sessionId"].as_str().unwrap().to_owned();
+    for action in ["write", "submit", "paste", "send-keys"] {
+        let args = json!({"action": action, "sessionId": id, "data": "x", "text": "x", "keys": "enter"});
+        let (text, details) = by_itself.call(args).await;
+        assert_eq!(text, format!("Session {id} stdin is not writable."), "{action}");
+        assert_eq!(details, json!({"status": "failed"}), "{action}");
+    }
+    // One that a call still waits for is that call's. It has the name that is free again.
+    let id = bench.start("sleep 600", json!({})).await;
+    bench.act("remove", &id).await;
+    let waiting =
+        bench.exec.run(json!({"command": "echo begun > begun; sleep 600"}), context(bench.home().to_owned()));
+    let asking = async {
+        while !bench.home().join("begun").exists() {
+            tokio::task::yield_now().await;
+        }
+        let mut told = Vec::new();
+        for action in ["poll", "log", "write", "submit", "paste", "send-keys", "kill", "clear", "remove"] {
+            told.push(bench.call(json!({"action": action, "sessionId": id})).await);
+        }
+        told
+    };
+    let told = tokio::select! {
+        _ = waiting => panic!("it waits"),
+        told = asking => told,
+    };
+    for (text, details) in told {
+        assert_eq!(
+            (text, &details["status"]),
+            (format!("Session {id} is not backgrounded."), &json!("failed"))
+        );
+    }
+}
+
+/// Spec `tools.md` §1: a list may be one text.
+#[tokio::test]
+async fn one_key_needs_no_list() {
+    let bench = Bench::new();
+    let id = bench.start("read -r line; echo got $line", json!({})).await;
+    for (args, bytes) in [(json!({"literal": "a"}), 1), (json!({"hex": "62"}), 1), (json!({"hex": "0a"}), 1)]
+    {
+        let mut args = args;
+        args["action"] = json!("send-keys");
+        args["sessionId"] = json!(id);
+        assert_eq!(bench.says(args).await, format!("Sent {bytes} bytes to session {id}."));
+    }
+    bench.polled(&id, |all| all.contains("got ab")).await;
+    let other = bench.start("read -r line; echo got $line", json!({"pty": true})).await;
+    let enter = json!({"action": "send-keys", "sessionId": other, "keys": "enter"});
+    assert_eq!(bench.says(enter).await, format!("Sent 1 bytes to session {other}."));
+    bench.polled(&other, |all| all.contains("exited with code 0")).await;
+}
+
+/// Spec `tools.md` §3.2: the time of a command goes on in the background.
+#[tokio::test]
+async fn the_time_of_a_command_goes_on_in_the_background() {
+    for pty in [false, true] {
+        let bench = Bench::new();
+        let script = "trap '' TERM HUP INT; echo $$ > group; sleep 600 & echo ready; wait";
+        let id = bench.start(script, json!({"timeout": 0.5, "pty": pty})).await;
+        let all = bench.polled(&id, |all| all.contains("exited")).await;
+        assert!(
+            all.ends_with("Process exited with signal SIGKILL (it ran out of time)."),
+            "pty {pty}: {all}"
+        );
+        gone(&std::fs::read_to_string(bench.home().join("group")).unwrap()).await;
+    }
+}
+
+/// A thousand commands in the background: as many as are allowed run, and the others are told.
+#[tokio::test]
+async fn no_more_commands_run_than_the_machine_can_bear() {
+    const MOST: usize = 256;
+    let bench = Bench::new();
+    let mut refused = Vec::new();
+    for _ in 0..1_000 {
+        let args = json!({"command": "exec sleep 600", "background": true});
+        if let Err(error) = bench.exec.run(args, context(bench.home().to_owned())).await {
+            refused.push(error.to_string());
+        }
+    }
+    assert_eq!(refused.len(), 1_000 - MOST);
+    let told = "Too many commands run at once. Wait for some, or end them with process action=kill.";
+    assert!(refused.iter().all(|error| error == told), "{refused:?}");
+    let (_, details) = bench.call(json!({"action": "list"})).await;
+    let sessions = details["sessions"].as_array().unwrap().clone();
+    assert_eq!(sessions.len(), MOST);
+    // There is room again, and nothing is left when the gateway goes.
+    bench.act("kill", sessions[0]["sessionId"].as_str().unwrap()).await;
+    bench.start("exec sleep 600", json!({})).await;
+    let groups: Vec<String> = sessions.iter().map(|session| session["pid"].to_string()).collect();
+    drop(bench);
+    for pid in groups {
+        let pid = nix::unistd::Pid::from_raw(pid.parse().unwrap());
+        let is_gone = async {
+            while nix::sys::signal::kill(pid, None).is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), is_gone).await.expect("it is still there");
+    }
+}
+
 #[tokio::test]
 async fn others_do_not_see_it_and_a_call_that_ended_leaves_nothing() {
     let sessions = Arc::new(CommandSessions::new(Box::new(|_, _| {})));

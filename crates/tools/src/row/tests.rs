@@ -256,6 +256,65 @@ async fn a_confined_tool_cannot_leave_its_directory() {
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
 
+/// Files that never end, never begin, or are none: refused at once, and left as they are.
+#[tokio::test]
+async fn what_is_no_plain_file_is_refused_at_once() {
+    let bench = Bench::new(false);
+    nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", bench.path("zero")).unwrap();
+    std::os::unix::net::UnixListener::bind(bench.path("socket")).unwrap();
+    fs::create_dir(bench.path("directory")).unwrap();
+    let update = |path: &str| json!({"input": format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch")});
+    for path in
+        ["pipe", "zero", "/dev/zero", "/dev/full", "socket", "directory", "/proc/self/mem", "/proc/self/fd"]
+    {
+        for (tool, args) in [
+            ("read", json!({"path": path})),
+            ("write", json!({"path": path, "content": "x"})),
+            ("edit", json!({"path": path, "oldText": "a", "newText": "b"})),
+            ("apply_patch", update(path)),
+        ] {
+            let said = tokio::time::timeout(std::time::Duration::from_secs(20), bench.says(tool, args)).await;
+            let said = said.unwrap_or_else(|_| panic!("{tool} {path} hangs"));
+            assert!(said.starts_with("error: "), "{tool} {path}: {said}");
+            let is_plain = path == "/proc/self/mem";
+            assert!(
+                is_plain || said.contains("Not a regular file") || said.contains("No such device"),
+                "{tool} {path}: {said}"
+            );
+        }
+    }
+}
+
+/// Nothing of two gigabytes is loaded: it is refused, or read as far as it is wanted.
+#[tokio::test]
+async fn a_file_of_two_gigabytes_takes_no_memory_and_no_time() {
+    let bench = Bench::new(false);
+    let file = fs::File::create(bench.path("large")).unwrap();
+    file.set_len(2 << 30).unwrap();
+    let too_large = "error: large is larger than 32MB. Use exec to change it.";
+    let edit = json!({"path": "large", "oldText": "a", "newText": "b"});
+    assert_eq!(bench.says("edit", edit).await, too_large);
+    let input = "*** Begin Patch\n*** Update File: large\n@@\n-a\n+b\n*** End Patch";
+    assert_eq!(bench.says("apply_patch", json!({"input": input})).await, too_large);
+    // Reading it counts its lines, until nobody waits any more.
+    let context = context(bench.dir.path().to_owned());
+    let cancel = context.cancel.clone();
+    let (read, ()) = tokio::join!(bench.tools.call("read", json!({"path": "large"}), context), async {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    });
+    assert!(matches!(read, Err(ToolError::Aborted)), "{read:?}");
+    // A picture that is as large is refused by its size alone.
+    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x02\x08\x02\0\0\0".to_vec();
+    picture.resize(64, 0);
+    fs::write(bench.path("picture"), picture).unwrap();
+    fs::OpenOptions::new().write(true).open(bench.path("picture")).unwrap().set_len(2 << 30).unwrap();
+    let output = bench.call("read", json!({"path": "picture"})).await.unwrap();
+    let [Block::Text(_), Block::Text(why)] = output.content.as_slice() else { panic!("{output:?}") };
+    assert!(why.text.starts_with("[read:picture] omitted image payload: "), "{}", why.text);
+}
+
 #[tokio::test]
 async fn a_cancelled_call_does_nothing() {
     let bench = Bench::new(false);

@@ -145,6 +145,32 @@ async fn a_page_is_unpacked_and_cut_at_its_limit() {
     }
 }
 
+/// A server that would send five gigabytes is left when there is enough, with and without a length that says so.
+#[tokio::test]
+async fn nothing_is_read_behind_the_limit() {
+    for head in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5368709120\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let sending = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut sent = 0_u64;
+            while sent < 5 << 30 && stream.write_all(&[b'x'; 64 * 1024]).await.is_ok() {
+                sent += 64 * 1024;
+            }
+            sent
+        });
+        let mut document = fetch(&format!("http://127.0.0.1:{port}/a"), &page(100_000)).await.unwrap();
+        assert_eq!((document.whole().await.unwrap().len(), document.is_cut()), (100_000, true));
+        drop(document);
+        assert!(sending.await.unwrap() < 64 << 20, "{head:?}");
+    }
+}
+
 #[tokio::test]
 async fn other_answers_are_given_where_they_count() {
     for status in ["201 Created", "404 Not Found", "500 Oops"] {

@@ -13,8 +13,6 @@ const NAMES: &[&str] = &[
     "g++",
     "gcc",
     "i386",
-    "ld-linux-aarch64.so",
-    "ld-linux-x86-64.so",
     "ld.so",
     "linux32",
     "linux64",
