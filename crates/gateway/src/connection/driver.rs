@@ -259,7 +259,7 @@ impl Reader<'_> {
         let text = self.next_text().await?;
         match self.decide(&nonce, &text).await {
             Ok((claim, entry)) => {
-                self.first_health().await;
+                first_health(&self.state).await;
                 Some(self.enter(claim, entry))
             }
             Err(refusal) => {
@@ -314,13 +314,6 @@ impl Reader<'_> {
             self.outbound.respond(FrameText::response(response));
         }
         self.outbound.close(refusal.closing);
-    }
-
-    /// Makes the first snapshot for a client that comes as soon as the gateway listens. One that takes long is not waited for.
-    async fn first_health(&self) {
-        if self.state.health.last().is_none() {
-            drop(timeout(FIRST_HEALTH, self.state.look_at_health()).await);
-        }
     }
 
     /// Lets a client in: presence, `hello-ok`, events.
@@ -406,6 +399,13 @@ fn connection_info(claim: Claim, scopes: Vec<String>) -> ConnectionInfo {
         remote_ip: claim.address.remote_ip(),
         is_local: claim.address.is_local,
         connected_at_ms: now_ms(),
+    }
+}
+
+/// Makes the first health snapshot for a client that comes as soon as the gateway listens. One that takes long is not waited for.
+async fn first_health(state: &GatewayState) {
+    if state.health.last().is_none() {
+        drop(timeout(FIRST_HEALTH, state.look_at_health()).await);
     }
 }
 
