@@ -9,8 +9,8 @@ mod many;
 mod memory;
 mod model;
 pub(crate) mod process;
+mod session_tools;
 mod start;
-mod subagents;
 mod turns;
 mod workload;
 
@@ -34,7 +34,7 @@ struct Row {
     limit: Option<f64>,
 }
 
-const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory | --channels | --subagents] [--turns N] [--sessions N] [--program PATH]...";
+const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory | --channels | --session-tools] [--turns N] [--sessions N] [--program PATH]...";
 
 /// What is measured.
 enum What {
@@ -47,8 +47,8 @@ enum What {
     Memory,
     /// Messages of a chat platform; of several programs the times of their ways, side by side.
     Channels,
-    /// Very many sub-agents at once.
-    Subagents,
+    /// Other sessions as agents see them, and very many sub-agents at once.
+    SessionTools,
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "--check" => what = What::Check,
             "--memory" => what = What::Memory,
             "--channels" => what = What::Channels,
-            "--subagents" => what = What::Subagents,
+            "--session-tools" => what = What::SessionTools,
             "--turns" => turns = Some(number(args.next())?),
             "--sessions" => sessions = number(args.next())?,
             "--program" => programs.push(PathBuf::from(args.next().context(USAGE)?)),
@@ -77,9 +77,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             runtime.block_on(memory::rows(program, turns.unwrap_or(50_000), sessions))?
         }
         (What::Channels, [program]) => runtime.block_on(channels::rows(program))?,
-        (What::Subagents, [program]) => runtime.block_on(subagents::rows(program))?,
+        (What::SessionTools, [program]) => runtime.block_on(session_tools::rows(program))?,
         (What::Check, [program]) => return runtime.block_on(counts::check(program)),
-        (What::Check | What::Memory | What::Subagents, _) => bail!("one program at a time"),
+        (What::Check | What::Memory | What::SessionTools, _) => bail!("one program at a time"),
         (What::Channels, programs) => {
             print!("{}", table(&runtime.block_on(channels::side_by_side(programs))?));
             return Ok(());

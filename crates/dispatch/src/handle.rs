@@ -310,6 +310,9 @@ impl Dispatch {
         patience: Duration,
         work: impl FnOnce(Option<RunBeside>) -> W + Send + 'static,
     ) -> Placed<Result<T, ChangeError>> {
+        if kind == ChangeKind::Conversation && session_key.is_subagent() {
+            self.children_are_listed().await;
+        }
         let (give, mut floor) = oneshot::channel();
         self.lanes.send(session_key, Command::Change(Change { kind, floor: give })).await;
         let still_active = match kind {

@@ -124,6 +124,12 @@ impl Runs {
         let _ = self.tried.subscribe().wait_for(|tried| *tried >= change).await;
     }
 
+    /// Waits until all that is listed by now is on disk, or the disk has refused it.
+    pub(crate) async fn all_tried(&self) {
+        let change = self.state.lock().change;
+        self.tried(change).await;
+    }
+
     /// Writes changes until the gateway stops, and what is left then.
     pub(super) async fn write_behind(self: Arc<Self>, closing: CancellationToken) {
         loop {

@@ -19,8 +19,20 @@ impl Dispatch {
         join_all(stopping).await.into_iter().filter(|is_stopped| *is_stopped).count()
     }
 
+    /// Waits until the list on disk has every child. One that is stopped before it begins is over at once: a list that misses it then
+    /// would never have it.
+    pub(crate) async fn children_are_listed(&self) {
+        let runner = self.runner();
+        tokio::select! { biased;
+            // What is left is written at the end.
+            () = runner.shared.stopping.cancelled() => {}
+            () = runner.subagents.runs.all_tried() => {}
+        }
+    }
+
     /// Stops one. `false`: there was nothing to stop.
     pub(crate) async fn stop_subagent(&self, run: &ChildRun) -> bool {
+        self.children_are_listed().await;
         let (reply, stopped) = oneshot::channel();
         let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Stop);
         let command = Command::Abort { target, only, reason, reply };
