@@ -1,6 +1,7 @@
 //! `sessions_list` (spec `sessions.md` §8.1).
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use openclaw_agent::host::{HostError, ListWish};
@@ -10,7 +11,8 @@ use openclaw_sessions::access::ToolKind;
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel, delivery};
 use openclaw_sessions::methods::{ModelName, display_name};
 use openclaw_sessions::store::{Hidden, Query, Rows, gather};
-use openclaw_sessions::{Row, SessionEntry};
+use openclaw_sessions::transcript::TranscriptReader;
+use openclaw_sessions::{Row, history};
 use serde::Serialize;
 use serde_json::{Value, json};
 use serde_with_macros::skip_serializing_none;
@@ -74,24 +76,17 @@ impl Caller<'_> {
     /// Which sessions there are.
     pub(crate) async fn list(&self, wish: &ListWish) -> Result<Value, HostError> {
         let rows = self.visible(wish).await?;
-        let (mut told, mut models, mut bytes) = (Vec::with_capacity(rows.len()), HashMap::new(), 0);
+        let mut kept = self.kept(&rows, wish.message_limit.min(MOST_MESSAGES)).await?.into_iter();
+        let (mut told, mut models) = (Vec::with_capacity(rows.len()), HashMap::new());
         for row in &rows {
             let agent = self.viewer.owner(&row.key, self.rules());
             if !models.contains_key(&agent) {
                 models.insert(agent.clone(), self.default_model(&agent).await);
             }
             let model = models.get(&agent).cloned().unwrap_or_default();
-            let mut one = self.row_told(row, &model).await;
-            if wish.message_limit > 0 {
-                if bytes > MOST_BYTES {
-                    one.messages_omitted = Some(true);
-                } else {
-                    let last = self.last_messages(row, wish.message_limit.min(MOST_MESSAGES)).await?;
-                    bytes += last.1;
-                    one.messages = Some(last.0);
-                }
-            }
-            told.push(one);
+            let Kept { transcript_path, messages, is_omitted } = kept.next().unwrap_or_default();
+            let messages_omitted = is_omitted.then_some(true);
+            told.push(Told { transcript_path, messages, messages_omitted, ..self.row_told(row, &model) });
         }
         Ok(json!({"count": told.len(), "sessions": told}))
     }
@@ -135,7 +130,7 @@ impl Caller<'_> {
         }
     }
 
-    async fn row_told(&self, row: &Row, default: &ModelName) -> Told {
+    fn row_told(&self, row: &Row, default: &ModelName) -> Told {
         let entry = &*row.entry;
         let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
         let kind = ToolKind::of(&row.key, entry, self.rules());
@@ -164,7 +159,7 @@ impl Caller<'_> {
             last_channel: route.channel,
             last_to: route.to,
             last_account_id: route.account_id,
-            transcript_path: self.transcript_path(row).await,
+            transcript_path: None,
             spawned_by: text(&entry.spawned_by),
             state: self.runner.state_of_subagent(&row.key),
             messages: None,
@@ -172,25 +167,71 @@ impl Caller<'_> {
         }
     }
 
-    /// Where what was said is kept: the whole path.
-    async fn transcript_path(&self, row: &Row) -> Option<String> {
+    /// What the disk has of sessions, in one piece of work: a hand-over for each would cost more than reading.
+    async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<Kept>, HostError> {
         let transcripts = Arc::clone(&self.runner.deps.transcripts);
-        let (agent, entry) = (self.viewer.owner(&row.key, self.rules()), Arc::clone(&row.entry));
-        let find = move || {
-            let planned = |entry: &SessionEntry| transcripts.of_new(&agent, entry.session_id.as_ref()?).ok();
-            transcripts.find(&agent, &entry).or_else(|| planned(&entry)).map(|found| found.to_string())
+        let wanted: Vec<(AgentId, Row)> =
+            rows.iter().map(|row| (self.viewer.owner(&row.key, self.rules()), row.clone())).collect();
+        let read = move || {
+            let (mut readers, mut room) = (transcripts.readers(), MOST_BYTES);
+            let kept = |(agent, row): &(AgentId, Row)| {
+                let found = transcripts.find(agent, &row.entry);
+                let planned = || transcripts.of_new(agent, row.entry.session_id.as_ref()?).ok();
+                let transcript_path = found.clone().or_else(planned).map(|transcript| transcript.to_string());
+                let reader = found.map(|found| readers(&found));
+                Kept { transcript_path, ..messages_of(row, reader.as_deref(), limit, &mut room) }
+            };
+            wanted.iter().map(kept).collect()
         };
-        tokio::task::spawn_blocking(find).await.ok().flatten()
+        tokio::task::spawn_blocking(read).await.map_err(unreadable)
     }
+}
 
-    /// The last messages of a session and how many bytes they have.
-    async fn last_messages(&self, row: &Row, limit: usize) -> Result<(Vec<Value>, usize), HostError> {
-        let mut messages = self.messages(row, limit * ENTRIES_A_MESSAGE).await?;
-        messages.retain(|message| !is_tool_result(message));
-        messages.drain(..messages.len().saturating_sub(limit));
-        let told = sanitised(messages);
-        Ok((told.messages, told.bytes))
+/// What the disk has of one session.
+#[derive(Default)]
+struct Kept {
+    /// Where what was said is kept: the whole path.
+    transcript_path: Option<String>,
+    messages: Option<Vec<Value>>,
+    /// That messages are wanted and none are told: there is no room, or they can't be read.
+    is_omitted: bool,
+}
+
+/// What is told of a session's messages while there is room for them.
+fn messages_of(row: &Row, reader: Option<&dyn TranscriptReader>, limit: usize, room: &mut usize) -> Kept {
+    if limit == 0 {
+        return Kept::default();
     }
+    let omitted = Kept { is_omitted: true, ..Kept::default() };
+    if *room == 0 {
+        return omitted;
+    }
+    match reader.map_or_else(|| Ok(Vec::new()), |reader| last_messages(reader, limit)) {
+        Ok(messages) => {
+            let told = sanitised(messages);
+            *room = room.saturating_sub(told.bytes);
+            Kept { messages: Some(told.messages), ..Kept::default() }
+        }
+        Err(error) => {
+            tracing::warn!(session = %row.key, %error, "the messages of a session can't be read");
+            omitted
+        }
+    }
+}
+
+/// The last messages of a session that are no results of tools, oldest first.
+fn last_messages(reader: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Value>> {
+    for entries in [limit, limit * ENTRIES_A_MESSAGE] {
+        let read = history::read(reader, entries)?;
+        let is_all = read.len() < entries;
+        let messages = read.iter().filter_map(|message| serde_json::from_str(message.get()).ok());
+        let mut messages: Vec<Value> = messages.filter(|message| !is_tool_result(message)).collect();
+        if is_all || messages.len() >= limit || entries > limit {
+            messages.drain(..messages.len().saturating_sub(limit));
+            return Ok(messages);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The channel that a session is used over.
