@@ -21,6 +21,7 @@ async fn no_message_is_lost_or_doubled_at_whatever_step_the_gateway_is_killed() 
         seed: set("OPENCLAW_TEST_SEED", SEED)?,
         modes: MODES.map(str::to_owned).to_vec(),
         jobs: 3,
+        children: 1,
         is_told: true,
     };
     let tally = plan.run().await?;

@@ -8,13 +8,12 @@ use tokio::runtime::Runtime;
 
 use crate::build::{Profile, binary};
 
-const USAGE: &str =
-    "usage: cargo xtask torture [--kills N] [--seed S] [--modes collect,steer,…] [--jobs N] [--binary PATH]";
+const USAGE: &str = "usage: cargo xtask torture [--kills N] [--seed S] [--modes collect,steer,…] [--jobs N] [--children N] [--binary PATH]";
 /// Unless `--kills` says otherwise.
 const KILLS: usize = 500;
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (mut kills, mut seed, mut jobs, mut program) = (KILLS, 1, 1, None);
+    let (mut kills, mut seed, mut jobs, mut children, mut program) = (KILLS, 1, 1, 1, None);
     let mut modes = MODES.map(str::to_owned).to_vec();
     let mut args = args.iter();
     while let Some(flag) = args.next() {
@@ -23,6 +22,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "--kills" => kills = value.parse().context(USAGE)?,
             "--seed" => seed = value.parse().context(USAGE)?,
             "--jobs" => jobs = value.parse().context(USAGE)?,
+            "--children" => children = value.parse().context(USAGE)?,
             "--modes" => modes = value.split(',').map(|mode| mode.trim().to_owned()).collect(),
             "--binary" => program = Some(PathBuf::from(value)),
             _ => bail!(USAGE),
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         None => binary(Profile::Release)?,
     };
     let program = program.canonicalize().with_context(|| program.display().to_string())?;
-    let plan = Plan { program, kills, seed, modes, jobs, is_told: true };
+    let plan = Plan { program, kills, seed, modes, jobs, children, is_told: true };
     let tally = Runtime::new()?.block_on(plan.run())?;
     print!("\n{tally}");
     Ok(())

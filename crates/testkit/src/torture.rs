@@ -45,6 +45,8 @@ pub struct Plan {
     pub modes: Vec<String>,
     /// Chapters side by side: most of a chapter is waiting.
     pub jobs: usize,
+    /// Sub-agents that each answer starts which starts any.
+    pub children: usize,
     /// Whether each chapter is told of on standard output.
     pub is_told: bool,
 }
@@ -126,7 +128,8 @@ impl Plan {
             let kills = CHAPTER.min(self.kills - at * CHAPTER);
             let chapter = chapter(self, mode, seed, kills).await.with_context(|| {
                 format!(
-                    "to repeat this chapter: cargo xtask torture --kills {kills} --seed {seed} --modes {mode}"
+                    "to repeat this chapter: cargo xtask torture --kills {kills} --seed {seed} --modes {mode} --children {}",
+                    self.children
                 )
             })?;
             anyhow::Ok((mode, seed, chapter))

@@ -10,7 +10,7 @@ use openclaw_protocol::AgentId;
 use openclaw_sessions::access::ToolKind;
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel, delivery};
 use openclaw_sessions::methods::{ModelName, display_name};
-use openclaw_sessions::store::{Hidden, Query, Rows, gather};
+use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::transcript::TranscriptReader;
 use openclaw_sessions::{Row, history};
 use serde::Serialize;
@@ -23,6 +23,8 @@ use super::{Caller, unreadable};
 
 /// Rows at most, and where none are counted.
 const MOST_ROWS: usize = 200;
+/// How many times as many are read where those did not give enough.
+const MORE: usize = 8;
 /// Messages of each at most.
 const MOST_MESSAGES: usize = 20;
 /// Entries looked at for one message: results of tools are left out.
@@ -103,19 +105,22 @@ impl Caller<'_> {
             ..Query::default()
         };
         let limit = wish.limit.unwrap_or(MOST_ROWS).min(MOST_ROWS);
-        let (viewer, rules) = (self.viewer.clone(), self.rules().clone());
-        let policy = self.settings.config.tools.agent_to_agent.clone();
-        let mut taken = 0;
-        let pick = move |row: Row| {
-            let talk =
-                openclaw_sessions::access::TalkPolicy { enabled: policy.enabled, allow: &policy.allow };
-            let is_wanted = taken < limit
-                && (kinds.is_empty() || kinds.contains(&ToolKind::of(&row.key, &row.entry, &rules)))
-                && viewer.check(&row.key, Some(&row.entry), &rules, talk).is_ok();
-            taken += usize::from(is_wanted);
-            is_wanted.then_some(row)
+        let is_wanted = |row: &Row| {
+            (kinds.is_empty() || kinds.contains(&ToolKind::of(&row.key, &row.entry, self.rules())))
+                && self.viewer.check(&row.key, Some(&row.entry), self.rules(), self.talk()).is_ok()
         };
-        gather(&*self.runner.deps.store, Rows::All, &query, pick).await.map_err(unreadable)
+        // Mostly all of the newest are wanted. More are read only where some of them are not.
+        let mut looked_at = limit;
+        loop {
+            let query = Query { limit: Some(looked_at), ..query.clone() };
+            let found = self.runner.deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
+            let is_all = found.len() < looked_at;
+            let wanted: Vec<Row> = found.into_iter().filter(is_wanted).take(limit).collect();
+            if is_all || wanted.len() == limit {
+                return Ok(wanted);
+            }
+            looked_at = looked_at.saturating_mul(MORE);
+        }
     }
 
     /// The model of an agent's sessions that have chosen none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::model_server::{Captured, ModelServer, Reply};
+use crate::model_server::{Captured, ModelServer, Reply, ScriptedCall};
 
 /// Between two pieces of an answer that is written slowly.
 const PACE: Duration = Duration::from_millis(8);
@@ -18,8 +18,8 @@ pub(super) struct Asked {
     pub(super) after_tool: usize,
 }
 
-/// Starts it.
-pub(super) async fn start() -> (ModelServer, watch::Receiver<Asked>) {
+/// Starts it. Where it delegates, it starts so many sub-agents.
+pub(super) async fn start(children: usize) -> (ModelServer, watch::Receiver<Asked>) {
     let (told, asked) = watch::channel(Asked::default());
     let told = Arc::new(told);
     let model = ModelServer::answering(move |request| {
@@ -28,12 +28,12 @@ pub(super) async fn start() -> (ModelServer, watch::Receiver<Asked>) {
             asked.all += 1;
             asked.after_tool += usize::from(is_after_tool);
         });
-        answer(request, is_after_tool)
+        answer(request, is_after_tool, children)
     });
     (model.await.forgetful(), asked)
 }
 
-fn answer(request: &Captured, is_after_tool: bool) -> Reply {
+fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
     if let Some(reply) = of_child(request) {
         return reply;
     }
@@ -44,13 +44,12 @@ fn answer(request: &Captured, is_after_tool: bool) -> Reply {
         return Reply::tool(&id, "read", &json!({"path": "openclaw-test-no-such-file"}));
     }
     if ends(&['3', '8']) && !is_after_tool {
-        let id = format!("call-{}", request.messages().len());
         // A child's task must not read like a question of people.
-        return Reply::tool(
-            &id,
-            "sessions_spawn",
-            &json!({"task": format!("dig a hole for {}", runs.join("+"))}),
-        );
+        let task = format!("dig a hole for {}", runs.join("+"));
+        return Reply::tools((0..children).map(|n| {
+            let id = format!("call-{}-{n}", request.messages().len());
+            ScriptedCall::new(&id, "sessions_spawn", &json!({"task": task}))
+        }));
     }
     let named = if runs.is_empty() { "nobody".to_owned() } else { runs.join(" ") };
     let pieces = ["answer ", "to ", &named, " is here"];

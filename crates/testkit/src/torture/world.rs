@@ -49,7 +49,7 @@ pub(super) struct Counts {
 impl World {
     pub(super) async fn start(plan: &Plan, mode: &str, seed: u64) -> Result<Self> {
         let server = TelegramServer::start().await;
-        let (model, asked) = model::start().await;
+        let (model, asked) = model::start(plan.children).await;
         // In every other chapter what is typed at once is one message.
         let gathered = if seed.is_multiple_of(2) { 0 } else { 80 };
         let at = usize::try_from(seed).unwrap_or_default() % ANNOUNCES.len();
