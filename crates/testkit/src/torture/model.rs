@@ -43,7 +43,9 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
         let id = format!("call-{}", request.messages().len());
         return Reply::tool(&id, "read", &json!({"path": "openclaw-test-no-such-file"}));
     }
-    if ends(&['3', '8']) && !is_after_tool {
+    // What is told of children may come in between: they are started once.
+    let has_delegated = since_answer(request).iter().any(|message| message["role"] == "tool");
+    if ends(&['3', '8']) && !has_delegated {
         // A child's task must not read like a question of people.
         let task = format!("dig a hole for {}", runs.join("+"));
         return Reply::tools((0..children).map(|n| {
@@ -71,18 +73,17 @@ fn of_child(request: &Captured) -> Option<Reply> {
 
 /// The numbers of the messages said since the model's last answer.
 fn unanswered(request: &Captured) -> Vec<String> {
+    let said = since_answer(request).into_iter().rev().filter(|message| message["role"] == "user");
+    said.flat_map(|message| asked(&message["content"].to_string())).collect()
+}
+
+/// The messages since the model's last answer, the newest first.
+fn since_answer(request: &Captured) -> Vec<&Value> {
     let is_answer = |message: &&Value| {
         message["role"] == "assistant"
             && message.get("tool_calls").and_then(Value::as_array).is_none_or(Vec::is_empty)
     };
-    let since: Vec<&Value> =
-        request.messages().iter().rev().take_while(|message| !is_answer(message)).collect();
-    since
-        .into_iter()
-        .rev()
-        .filter(|message| message["role"] == "user")
-        .flat_map(|message| asked(&message["content"].to_string()))
-        .collect()
+    request.messages().iter().rev().take_while(|message| !is_answer(message)).collect()
 }
 
 /// The numbers that a text of people asks to be answered.
