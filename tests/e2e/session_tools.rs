@@ -109,9 +109,9 @@ impl Both {
         }
     }
 
-    /// What it says to both, without what differs from call to call.
-    pub(crate) async fn both(&mut self, tool: &str, args: Value) -> Value {
-        let mut said = [self.by_model(tool, &args).await, self.by_client(tool, &args).await];
+    /// What it says to a model and to a client, without what differs from call to call.
+    pub(crate) async fn each(&mut self, tool: &str, args: &Value) -> [Value; 2] {
+        let mut said = [self.by_model(tool, args).await, self.by_client(tool, args).await];
         for said in &mut said {
             let Some(fields) = said.as_object_mut() else { continue };
             let run = fields.remove("runId");
@@ -120,6 +120,12 @@ impl Both {
                 assert_eq!(run.as_str().map(str::len), Some(36), "{run}");
             }
         }
+        said
+    }
+
+    /// The same where both hear the same.
+    pub(crate) async fn both(&mut self, tool: &str, args: Value) -> Value {
+        let said = self.each(tool, &args).await;
         let [by_model, by_client] = said;
         assert_eq!(by_model, by_client, "{tool} {args}");
         by_model
