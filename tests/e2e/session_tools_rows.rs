@@ -733,3 +733,104 @@ async fn a_child_is_told_of_where_it_was_asked_for() {
     assert_eq!(told.params["chat_id"].to_string().trim_matches('"'), "7", "{:?}", told.params);
     assert!(told.params["text"].as_str().unwrap().starts_with("Status: success\nResult: dug"));
 }
+
+/// As `session_tools::from_a_sandbox_only_its_own_children_are_seen`, by a model.
+#[tokio::test]
+async fn a_model_in_a_sandbox_sees_only_its_own_children() {
+    for (visibility, sees) in [(None, false), (Some("spawned"), false), (Some("all"), true)] {
+        let mut sandbox = json!({"mode": "all", "backend": "local"});
+        if let Some(visibility) = visibility {
+            sandbox["sessionToolsVisibility"] = visibility.into();
+        }
+        let mut both = Both::start(json!({"agents": {"defaults": {"sandbox": sandbox}}})).await;
+        let (own, other, side) = ("agent:main:subagent:own", "agent:main:subagent:other", "agent:main:side");
+        for row in [
+            json!({"key": own, "spawnedBy": "main", "label": "own"}),
+            json!({"key": other, "spawnedBy": side, "label": "other"}),
+            json!({"key": side, "label": "side"}),
+        ] {
+            both.client.request("sessions.patch", row).await.unwrap();
+        }
+        let told = both.by_model("sessions_list", &json!({"kinds": ["other"]})).await;
+        let rows = told["sessions"].as_array().unwrap().iter();
+        let mut keys: Vec<&str> = rows.filter_map(|row| row["key"].as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, if sees { vec![side, other, own] } else { vec![own] }, "{told}");
+        let hidden =
+            |name: &str| forbidden(&format!("Session not visible from this sandboxed agent session: {name}"));
+        let no_label = forbidden("Session not visible from this sandboxed agent session.");
+        let foreign = forbidden("Sandboxed sessions_send label lookup is limited to this agent");
+        let to = |more: Value| {
+            let mut args = json!({"message": "x", "timeoutSeconds": 0});
+            merge(&mut args, more);
+            args
+        };
+        let rows = [
+            ("sessions_history", json!({"sessionKey": own}), None, None),
+            ("sessions_history", json!({"sessionKey": side}), None, Some(hidden(side))),
+            (
+                "sessions_history",
+                json!({"sessionKey": "nobody"}),
+                Some(error("No session found: nobody")),
+                Some(hidden("nobody")),
+            ),
+            ("sessions_send", to(json!({"sessionKey": own})), None, None),
+            ("sessions_send", to(json!({"sessionKey": side})), None, Some(hidden(side))),
+            ("sessions_send", to(json!({"label": "own"})), None, None),
+            ("sessions_send", to(json!({"label": "side"})), None, Some(no_label.clone())),
+            (
+                "sessions_send",
+                to(json!({"label": "nobody"})),
+                Some(error("No session found with label: nobody")),
+                Some(no_label),
+            ),
+            (
+                "sessions_send",
+                to(json!({"label": "side", "agentId": "work"})),
+                Some(forbidden(SENDS_DISABLED)),
+                Some(foreign),
+            ),
+        ];
+        for (tool, args, in_sight, confined) in rows {
+            let mut told = both.by_model(tool, &args).await;
+            let expect = if sees { in_sight } else { confined };
+            match expect {
+                Some(expect) => {
+                    told.as_object_mut().unwrap().remove("runId");
+                    assert_eq!(told, expect, "{visibility:?} {tool} {args}");
+                }
+                None => {
+                    let is_told = told["status"] == "accepted" || told["messages"].is_array();
+                    assert!(is_told, "{visibility:?} {tool} {args}: {told}");
+                }
+            }
+        }
+    }
+}
+
+/// A child's session is kept for a while after its end, then its transcript is put aside.
+#[tokio::test]
+async fn a_child_is_archived_when_its_time_has_come() {
+    let model = delegating(json!({"task": "dig"}), |_| Reply::text("dug")).await;
+    let config =
+        json!({"agents": {"defaults": {"subagents": {"announceMode": "raw", "archiveAfterMinutes": 1}}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate", "r1").await;
+    let row = lists(&gateway, are_over).await.remove(0);
+    assert_eq!(row["archiveAtMs"].as_i64().unwrap() - row["createdAt"].as_i64().unwrap(), 60_000);
+    gateway.terminate().await.unwrap();
+    let path = gateway.state_dir().join("subagents/runs.json");
+    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let run = row["runId"].as_str().unwrap();
+    document["runs"][run]["archiveAtMs"] = json!(now_ms() - 1);
+    std::fs::write(&path, document.to_string()).unwrap();
+    gateway.start().await.unwrap();
+    lists(&gateway, <[Value]>::is_empty).await;
+    let mut client = gateway.client().await.unwrap();
+    let rows = client.request("sessions.list", json!({})).await.unwrap();
+    assert!(!rows.to_string().contains(":subagent:"), "{rows}");
+    let files = std::fs::read_dir(sessions_dir(&gateway)).unwrap();
+    let names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.contains(".jsonl.deleted.")), "{names:?}");
+}
