@@ -92,6 +92,7 @@ mod sandbox;
 mod sandbox_containers;
 mod sandbox_escape;
 mod session_tools;
+mod session_tools_rows;
 mod sessions_methods;
 mod sessions_send;
 mod setup;

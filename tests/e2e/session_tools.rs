@@ -51,15 +51,15 @@ fn reply(request: &Captured) -> Reply {
 }
 
 /// A gateway with two agents, and what asks its tools.
-struct Both {
-    model: ModelServer,
-    gateway: GatewayUnderTest,
-    client: WsClient,
+pub(crate) struct Both {
+    pub(crate) model: ModelServer,
+    pub(crate) gateway: GatewayUnderTest,
+    pub(crate) client: WsClient,
     asked: usize,
 }
 
 impl Both {
-    async fn start(config: Value) -> Self {
+    pub(crate) async fn start(config: Value) -> Self {
         let model = ModelServer::answering(reply).await;
         let mut whole =
             json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "work", "name": "Work"}]}});
@@ -70,7 +70,7 @@ impl Both {
     }
 
     /// Says something in these sessions.
-    async fn with_sessions(mut self, keys: &[&str]) -> Self {
+    pub(crate) async fn with_sessions(mut self, keys: &[&str]) -> Self {
         for (n, key) in keys.iter().enumerate() {
             turn(&mut self.client, key, "hi", &format!("begin-{n}")).await;
         }
@@ -78,10 +78,15 @@ impl Both {
     }
 
     /// What a tool says to a model, in the main session.
-    async fn by_model(&mut self, tool: &str, args: &Value) -> Value {
+    pub(crate) async fn by_model(&mut self, tool: &str, args: &Value) -> Value {
+        self.by_model_in("main", tool, args).await
+    }
+
+    /// The same in another session.
+    pub(crate) async fn by_model_in(&mut self, session: &str, tool: &str, args: &Value) -> Value {
         self.asked += 1;
         let run = format!("ask-{}", self.asked);
-        send(&mut self.client, "main", &format!("CALL {tool} {args}"), &run).await;
+        send(&mut self.client, session, &format!("CALL {tool} {args}"), &run).await;
         let ended = end(&mut self.client, &run).await;
         assert_eq!(ended["state"], "final", "{ended}");
         let requests = self.model.requests();
@@ -93,7 +98,7 @@ impl Both {
     }
 
     /// What it says to a client. What a tool throws looks as it does to a model.
-    async fn by_client(&self, tool: &str, args: &Value) -> Value {
+    pub(crate) async fn by_client(&self, tool: &str, args: &Value) -> Value {
         let (status, body) = invoke(self.gateway.port(), &json!({"tool": tool, "args": args})).await;
         match status {
             200 => {
@@ -104,23 +109,30 @@ impl Both {
         }
     }
 
-    /// What it says to both, without what differs from call to call.
-    async fn both(&mut self, tool: &str, args: Value) -> Value {
-        let mut said = [self.by_model(tool, &args).await, self.by_client(tool, &args).await];
+    /// What it says to a model and to a client, without what differs from call to call.
+    pub(crate) async fn each(&mut self, tool: &str, args: &Value) -> [Value; 2] {
+        let mut said = [self.by_model(tool, args).await, self.by_client(tool, args).await];
         for said in &mut said {
-            if let Some(fields) = said.as_object_mut()
-                && let Some(run) = fields.remove("runId")
-            {
+            let Some(fields) = said.as_object_mut() else { continue };
+            let run = fields.remove("runId");
+            if tool == "sessions_send" && !fields.contains_key("tool") {
+                let run = run.unwrap_or_else(|| panic!("no runId: {args}"));
                 assert_eq!(run.as_str().map(str::len), Some(36), "{run}");
             }
         }
+        said
+    }
+
+    /// The same where both hear the same.
+    pub(crate) async fn both(&mut self, tool: &str, args: Value) -> Value {
+        let said = self.each(tool, &args).await;
         let [by_model, by_client] = said;
         assert_eq!(by_model, by_client, "{tool} {args}");
         by_model
     }
 
     /// Rows of a list as `key kind channel`.
-    async fn listed(&mut self, args: Value) -> Vec<String> {
+    pub(crate) async fn listed(&mut self, args: Value) -> Vec<String> {
         let mut both =
             [self.by_model("sessions_list", &args).await, self.by_client("sessions_list", &args).await].map(
                 |told| {
@@ -217,21 +229,21 @@ async fn the_shared_session_is_called_main() {
     }
 }
 
-fn forbidden(error: &str) -> Value {
+pub(crate) fn forbidden(error: &str) -> Value {
     json!({"status": "forbidden", "error": error})
 }
 
-fn error(error: &str) -> Value {
+pub(crate) fn error(error: &str) -> Value {
     json!({"status": "error", "error": error})
 }
 
-fn thrown(tool: &str, error: &str) -> Value {
+pub(crate) fn thrown(tool: &str, error: &str) -> Value {
     json!({"status": "error", "tool": tool, "error": error})
 }
 
 const HISTORY_DISABLED: &str =
     "Agent-to-agent history is disabled. Set tools.agentToAgent.enabled=true to allow cross-agent access.";
-const SENDS_DISABLED: &str =
+pub(crate) const SENDS_DISABLED: &str =
     "Agent-to-agent messaging is disabled. Set tools.agentToAgent.enabled=true to allow cross-agent sends.";
 const STATUS_DISABLED: &str =
     "Agent-to-agent status is disabled. Set tools.agentToAgent.enabled=true to allow cross-agent access.";

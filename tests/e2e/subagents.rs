@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 type Arguments = Value;
 
 /// A model whose main agent starts a child when it is told to "delegate", and whose children do as `child` says.
-async fn delegating(
+pub(crate) async fn delegating(
     arguments: Arguments,
     child: impl Fn(&Captured) -> Reply + Send + Sync + 'static,
 ) -> ModelServer {
@@ -44,7 +44,7 @@ fn is_step(request: &Captured) -> bool {
     request.last_user_text().contains("Sub-agent announce step.")
 }
 
-fn is_child(request: &Captured) -> bool {
+pub(crate) fn is_child(request: &Captured) -> bool {
     request.body.to_string().contains("# Subagent Context")
 }
 
@@ -62,14 +62,14 @@ fn answers_of(model: &ModelServer) -> Vec<Value> {
 }
 
 /// The rows of the list on disk.
-fn listed(gateway: &GatewayUnderTest) -> Vec<Value> {
+pub(crate) fn listed(gateway: &GatewayUnderTest) -> Vec<Value> {
     let text = std::fs::read_to_string(gateway.state_dir().join("subagents/runs.json")).unwrap_or_default();
     let document: Value = serde_json::from_str(&text).unwrap_or_default();
     document["runs"].as_object().map(|runs| runs.values().cloned().collect()).unwrap_or_default()
 }
 
 /// Waits until the list on disk is as it should be.
-async fn lists(gateway: &GatewayUnderTest, pleases: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+pub(crate) async fn lists(gateway: &GatewayUnderTest, pleases: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let begun = Instant::now();
     loop {
         let rows = listed(gateway);
@@ -81,12 +81,12 @@ async fn lists(gateway: &GatewayUnderTest, pleases: impl Fn(&[Value]) -> bool) -
     }
 }
 
-fn are_over(rows: &[Value]) -> bool {
+pub(crate) fn are_over(rows: &[Value]) -> bool {
     !rows.is_empty() && rows.iter().all(|row| row["cleanupCompletedAt"].is_number())
 }
 
 /// The next thing that a session is told by itself.
-async fn announced(client: &mut WsClient) -> String {
+pub(crate) async fn announced(client: &mut WsClient) -> String {
     let is_one = |payload: &Value| {
         payload["state"] == "final" && payload["runId"].as_str().is_some_and(|id| id.ends_with(":announce"))
     };

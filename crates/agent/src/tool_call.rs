@@ -332,7 +332,7 @@ fn fitted(spec: &ToolSpec, call: &ToolCall) -> Result<Value, String> {
             call.name
         ));
     }
-    let schema = Schema::compile(&spec.parameters);
+    let schema = Schema::compile(spec.parameters.cleaned());
     let mut args = call.arguments.clone();
     coerce(&schema, &mut args);
     let violations = schema.validate(&args);

@@ -18,6 +18,7 @@ pub struct ToolSchema(Arc<Shared>);
 
 struct Shared {
     written: Value,
+    cleaned: OnceLock<Value>,
     sent: OnceLock<SentSchema>,
     chars: OnceLock<usize>,
 }
@@ -33,16 +34,22 @@ pub(crate) struct SentSchema {
 }
 
 impl ToolSchema {
+    /// What a model is told of, and what its arguments are therefore held against: a limit that no provider is sent refuses nothing.
+    /// The tool judges the rest.
+    pub fn cleaned(&self) -> &Value {
+        self.0.cleaned.get_or_init(|| normalise(&self.0.written))
+    }
+
     /// What is sent: see the module.
     pub(crate) fn sent(&self) -> &SentSchema {
         self.0.sent.get_or_init(|| {
-            let whole = normalise(&self.0.written);
+            let whole = self.cleaned();
             // Values can always be written.
             let raw = |value: &Value| to_raw_value(value).unwrap_or_default();
             SentSchema {
                 properties: raw(whole.get("properties").unwrap_or(&json!({}))),
                 required: raw(whole.get("required").unwrap_or(&json!([]))),
-                whole: raw(&whole),
+                whole: raw(whole),
             }
         })
     }
@@ -55,7 +62,12 @@ impl ToolSchema {
 
 impl From<Value> for ToolSchema {
     fn from(written: Value) -> Self {
-        Self(Arc::new(Shared { written, sent: OnceLock::new(), chars: OnceLock::new() }))
+        Self(Arc::new(Shared {
+            written,
+            cleaned: OnceLock::new(),
+            sent: OnceLock::new(),
+            chars: OnceLock::new(),
+        }))
     }
 }
 

@@ -8,7 +8,7 @@ use openclaw_protocol::params::sessions::SessionsResolveParams;
 use openclaw_protocol::params::{Label, NonEmpty};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_sessions::access::Sight;
-use openclaw_sessions::methods::{self, MethodError, ResolveError};
+use openclaw_sessions::methods::{self, MAX_LABEL, MethodError, PatchError, ResolveError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -153,6 +153,10 @@ impl Caller<'_> {
     }
 
     async fn by_label(&self, label: &str, agent: Option<&AgentId>) -> Result<SessionKey, MethodError> {
+        // No session has such a label, and the refusal would repeat all of it.
+        if label.chars().count() > MAX_LABEL {
+            return Err(PatchError::LongLabel.into());
+        }
         let confined_to = (self.viewer.sight == Sight::OwnChildren).then(|| self.viewer.key.to_string());
         let params = SessionsResolveParams {
             label: Some(Label(label.to_owned())),
