@@ -631,7 +631,8 @@ async fn an_action_is_an_argument_of_tools_that_have_one() {
 async fn children_that_do_not_come_to_an_end_are_told_of() {
     let never = Gate::new();
     let much = "0123456789abcdef".repeat(4_096);
-    let rows: [(&str, Value, Value, Box<dyn Fn() -> Reply + Send + Sync>, &str); 4] = [
+    type Answering = Box<dyn Fn() -> Reply + Send + Sync>;
+    let rows: [(&str, Value, Value, Answering, &str); 4] = [
         (
             "loops until its time is over",
             json!({"runTimeoutSeconds": 2}),

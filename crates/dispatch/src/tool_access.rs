@@ -7,7 +7,7 @@ pub use openclaw_agent::tool_policy::Sender;
 use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection};
 use openclaw_channels::Platforms;
 use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::{Config, ToolPolicy};
+use openclaw_config::settings::{Config, ToolPolicy, WorkspaceAccess};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
@@ -16,6 +16,7 @@ use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, appl
 use crate::messages::place::configured;
 use crate::request::Request;
 use crate::runner::group_tools;
+use crate::runner::sandbox::WRITING_TOOLS;
 
 /// A run, as far as the choice of its tools goes.
 #[derive(Debug, Clone, Copy)]
@@ -102,11 +103,15 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
         (Some(absence), None) => Access::Absent(absence),
         (None, None) => Access::Offered,
     };
+    let is_read_only =
+        is_held && SandboxSettings::of(run.config, &run.agent.id).access == WorkspaceAccess::ReadOnly;
+    let kept_from_writing =
+        |name: &str| (is_read_only && WRITING_TOOLS.contains(&name)).then_some(Absence::ReadOnlySandbox);
     let tools = absences(&conditions)
         .zip(verdicts)
         .map(|((facts, absence), verdict)| ToolAccess {
             name: facts.name,
-            access: access(absence, verdict.removed),
+            access: access(absence.or_else(|| kept_from_writing(facts.name)), verdict.removed),
         })
         .collect();
     Explanation { tools, warnings }

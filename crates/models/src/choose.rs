@@ -142,6 +142,16 @@ impl Choices {
         self.allowlist.switch(&self.names, &self.default, text)
     }
 
+    /// The same where a run is to begin with it: one that the catalog can't find is none (decision 2).
+    ///
+    /// # Errors
+    /// Those of [`strict`](Self::strict), and [`SelectError::Lookup`].
+    pub fn callable(&self, text: &str) -> Result<ModelRef, SelectError> {
+        let model = self.strict(text)?;
+        self.catalog.lookup(&model)?;
+        Ok(model)
+    }
+
     /// The model a person means: the one they name, else the nearest that is allowed.
     ///
     /// # Errors

@@ -47,6 +47,8 @@ pub enum Absence {
     NotBuiltIn,
     /// The run is held to a directory, and nothing would hold this tool.
     NotConfinable,
+    /// The sandbox of the run may only read its workspace.
+    ReadOnlySandbox,
     /// Nothing could be sent anywhere.
     NoChannel,
     /// A setting switches it off.
@@ -70,6 +72,7 @@ impl Absence {
         match self {
             Self::NotBuiltIn => "not-built-in",
             Self::NotConfinable => "not-confinable",
+            Self::ReadOnlySandbox => "read-only-sandbox",
             Self::NoChannel => "no-channel",
             Self::SwitchedOff { .. } => "switched-off",
             Self::NoImageModel => "no-image-model",
@@ -85,6 +88,7 @@ impl Absence {
             Self::SwitchedOff { setting } => Some(setting),
             Self::OtherModels => Some("tools.exec.applyPatch.allowModels"),
             Self::NoImageModel => Some("agents.defaults.imageModel"),
+            Self::ReadOnlySandbox => Some("agents.defaults.sandbox.workspaceAccess"),
             Self::NotBuiltIn
             | Self::NotConfinable
             | Self::NoChannel
@@ -99,6 +103,7 @@ impl fmt::Display for Absence {
         match self {
             Self::NotBuiltIn => f.write_str("this version does not have it yet"),
             Self::NotConfinable => f.write_str("it can't be held to the directory of the sandbox"),
+            Self::ReadOnlySandbox => f.write_str("the sandbox may only read its workspace"),
             Self::NoChannel => f.write_str("no chat platform is configured"),
             Self::SwitchedOff { setting } => write!(f, "switched off: {setting} is not true"),
             Self::NoImageModel => f.write_str("no model that takes images is connected"),

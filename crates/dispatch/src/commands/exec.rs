@@ -50,7 +50,7 @@ pub(crate) struct ExecWish {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
     /// Options with values they don't have: `host "bogus"`.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     wrong: Vec<String>,
     /// Everything goes back to the configuration.
     #[serde(skip)]
@@ -70,6 +70,11 @@ impl ExecWish {
         put(&mut entry.exec_security, security);
         put(&mut entry.exec_ask, ask);
         put(&mut entry.exec_node, node);
+    }
+
+    /// What is said of options with values they don't have. A run does not begin with half of what its message asks for.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        (!self.wrong.is_empty()).then(|| unrecognized(&self.wrong.join(", ")))
     }
 
     /// `host=gateway, ask=off`
@@ -110,22 +115,25 @@ impl ExecWish {
     }
 }
 
+fn unrecognized(wrong: &str) -> String {
+    format!("Unrecognized exec option: {wrong}. {OPTIONS}")
+}
+
 fn is_reset(word: &str) -> bool {
     RESET.iter().any(|reset| word.eq_ignore_ascii_case(reset))
 }
 
 fn hint(options: &str, hints: &mut Hints) {
     let wish = ExecWish::read(options).0;
-    hints.exec = (wish != ExecWish::default() && wish.wrong.is_empty()).then_some(wish);
+    hints.exec = (wish != ExecWish::default()).then_some(wish);
 }
 
 fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let (wish, end) = ExecWish::read(wished.argument);
         if !wish.wrong.is_empty() || end < wished.argument.trim_end().len() {
-            let wrong =
-                if wish.wrong.is_empty() { wished.argument.to_owned() } else { wish.wrong.join(", ") };
-            return Ok(Settled::refused(format!("Unrecognized exec option: {wrong}. {OPTIONS}")));
+            let wrong = wish.refusal().unwrap_or_else(|| unrecognized(wished.argument));
+            return Ok(Settled::refused(wrong));
         }
         if wish == ExecWish::default() {
             return Ok(Settled::told(current::card(wished.context, OPTIONS)));

@@ -225,7 +225,8 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
 /// The same for a command whose argument is taken as it was written, each space and line of it.
 pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
     let (name, arguments) = read(text.trim())?;
-    (name == BASH).then(|| (name, arguments.to_owned()))
+    let is_verbatim = name == BASH || name == super::subagents::COMMAND.name;
+    is_verbatim.then(|| (name, arguments.to_owned()))
 }
 
 /// `! ls`, `!ls` and `!poll` are other ways to write `/bash`. A second `!` is none: who writes `!!!` gives no command.

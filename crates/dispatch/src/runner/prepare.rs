@@ -33,7 +33,7 @@ use super::session::Session;
 use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
-use crate::commands::{self, Hints, Reasoning};
+use crate::commands::{self, ExecWish, Hints, Reasoning};
 use crate::events::Verbose;
 use crate::hooks;
 use crate::inbox::Row;
@@ -340,12 +340,14 @@ pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> As
     }
 }
 
-/// Who may not say how commands are guarded may not do so among words either.
+/// Who may not say how commands are guarded may not do so among words either, and what is said has to be understood.
 fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
-    let hints = request.to_gateway().hints().filter(|_| !request.may_set_guards());
-    match hints.and_then(Hints::of_guards) {
+    let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
+    match hints.of_guards().filter(|_| !request.may_set_guards()) {
         Some(name) => Err(NotBegun::refused(commands::needs_scope(name, "operator.approvals"))),
-        None => Ok(()),
+        None => {
+            hints.exec.as_ref().and_then(ExecWish::refusal).map_or(Ok(()), |why| Err(NotBegun::refused(why)))
+        }
     }
 }
 

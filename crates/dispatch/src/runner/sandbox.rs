@@ -18,7 +18,7 @@ use super::{NotBegun, Runner};
 use crate::setup::Settings;
 
 /// Tools that a sandbox which may only read does not have.
-pub(super) const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
+pub(crate) const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// The settings that hold a session's runs; nothing where they are not held.
 pub(crate) fn settings_of(

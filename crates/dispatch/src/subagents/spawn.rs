@@ -149,9 +149,9 @@ impl Spawner<'_> {
         if let Some(choices) = &choices {
             match (call.model, configured) {
                 (Some(asked), _) => {
-                    model = Some(choices.strict(asked).map_err(|error| Refusal::error(error.to_string()))?);
+                    model = Some(choices.callable(asked).map_err(|error| Refusal::error(error.to_string()))?);
                 }
-                (None, Some(configured)) => match choices.strict(configured) {
+                (None, Some(configured)) => match choices.callable(configured) {
                     Ok(found) => model = Some(found),
                     Err(error) => warning = Some(error.to_string()),
                 },

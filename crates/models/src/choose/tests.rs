@@ -157,6 +157,9 @@ fn a_program_gets_what_it_names_and_nothing_else() {
         assert_eq!(found, expect, "{text:?}");
     }
     assert_eq!(whole("fake/fake-1").strict("nobody/x").map(|m| m.to_string()), Ok("nobody/x".to_owned()));
+    let callable = |text| whole("fake/fake-1").callable(text).map(|model| model.to_string());
+    let nobody = callable("nobody/x").unwrap_err().to_string();
+    assert!(nobody.starts_with("Unknown model: nobody/x (provider nobody is not known"), "{nobody}");
 }
 
 /// The parts of the score and its ties, spec `models.md` §1.3.
