@@ -626,13 +626,16 @@ async fn an_action_is_an_argument_of_tools_that_have_one() {
     }
 }
 
+/// What a child is, what its task has besides, the configuration, what its model says, and what is told of it.
+type Restless = (&'static str, Value, Value, Says, &'static str);
+type Says = Box<dyn Fn() -> Reply + Send + Sync>;
+
 /// Children that go in circles, are cut short, or say very much.
 #[tokio::test]
 async fn children_that_do_not_come_to_an_end_are_told_of() {
     let never = Gate::new();
     let much = "0123456789abcdef".repeat(4_096);
-    type Answering = Box<dyn Fn() -> Reply + Send + Sync>;
-    let rows: [(&str, Value, Value, Answering, &str); 4] = [
+    let rows: [Restless; 4] = [
         (
             "loops until its time is over",
             json!({"runTimeoutSeconds": 2}),
