@@ -82,6 +82,7 @@ mod pipelined;
 mod process_scopes;
 mod promises;
 mod prompt_cache;
+mod prompt_pictures;
 mod protections;
 mod proxy;
 mod queue_modes;

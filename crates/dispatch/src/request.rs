@@ -106,6 +106,9 @@ pub(crate) struct Request {
     /// What the agent reads where it is run together with others that waited. Never stored: it is made of their requests.
     #[serde(skip)]
     pub(crate) gathered: Option<String>,
+    /// The pictures that those name by their paths. Never stored either.
+    #[serde(skip)]
+    pub(crate) gathered_pictures: Vec<String>,
     /// The events of chat platforms it is made of. Not stored here: what became of them is.
     #[serde(skip)]
     pub(crate) arrivals: Arrivals,
@@ -313,6 +316,17 @@ impl Request {
     /// What of the text is meant for the agent.
     pub(crate) fn words(&self) -> &str {
         self.gathered.as_deref().or_else(|| self.to_gateway().words()).unwrap_or(&self.text)
+    }
+
+    /// The paths of pictures in what was typed. What others write around it names none: what is answered, passed on or was said in
+    /// the group meanwhile, files that came with it (which are shown already), and what the gateway or another session says.
+    pub(crate) fn named_pictures(&self) -> Vec<String> {
+        let is_typed = self.provenance.is_none() && self.beat.is_none() && !self.is_memory_flush;
+        match self.gathered {
+            Some(_) => self.gathered_pictures.clone(),
+            None if is_typed && self.announces.is_none() => openclaw_tools::named_pictures(self.words()),
+            None => Vec::new(),
+        }
     }
 
     /// Wall time of the run; `None` is unlimited.

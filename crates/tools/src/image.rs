@@ -3,8 +3,8 @@
 //!
 //! [`reference`](mod@reference) says what the model named, [`load`] gets it.
 
-mod load;
-mod reference;
+pub(crate) mod load;
+pub(crate) mod reference;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

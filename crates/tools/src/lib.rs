@@ -6,7 +6,7 @@
 //!
 //! Reading order: `row` (what a row is), `args` and `path` (what every file tool shares; the files themselves are
 //! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec`, `process`,
-//! `message`, `gateway`, `sessions` (one file each below it), `image`. `external` marks text from outside; `web` is what `web_fetch` and
+//! `message`, `gateway`, `sessions` (one file each below it), `image`. `prompt_pictures` finds what messages name. `external` marks text from outside; `web` is what `web_fetch` and
 //! `web_search` share; `approvals` is where people are asked.
 
 mod absence;
@@ -22,6 +22,7 @@ mod message;
 mod path;
 mod picture;
 mod process;
+mod prompt_pictures;
 mod read;
 mod row;
 pub mod sandbox;
@@ -45,6 +46,7 @@ pub use exec::sessions::CommandSessions;
 pub use exec::settings::{Elevated, ElevatedMode, ExecSettings, SkillBins};
 pub use image::ImageSetup;
 pub use message::{CurrentChannel, MessageSetup};
+pub use prompt_pictures::{PromptPictures, named_pictures};
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, absences, built_in, toolbox};
 pub use web::{WebSettings, WebShared};
 

@@ -9,6 +9,7 @@ use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::row::Confinement;
+use crate::sandbox::ActiveSandbox;
 
 /// Finds files for one call.
 #[derive(Debug, Clone)]
@@ -23,6 +24,18 @@ pub(crate) struct Resolver {
 impl Resolver {
     pub(crate) fn new(home: PathBuf, workspace: PathBuf, confinement: Confinement) -> Self {
         Self { home, workspace, confinement, inner: None }
+    }
+
+    /// Of a run: in a sandbox its directory is all there is, under the name it has inside too.
+    pub(crate) fn of_run(
+        home: PathBuf,
+        workspace: PathBuf,
+        confinement: Confinement,
+        sandbox: Option<&ActiveSandbox>,
+    ) -> Self {
+        let Some(sandbox) = sandbox else { return Self::new(home, workspace, confinement) };
+        let root = sandbox.workspace().to_owned();
+        Self::new(root.clone(), root, confinement).with_inner(sandbox.inner_workspace())
     }
 
     /// Also takes the paths that commands in the sandbox see.

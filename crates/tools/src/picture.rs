@@ -45,6 +45,11 @@ pub(crate) struct Encoded {
 }
 
 impl Encoded {
+    /// Bytes before base64.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// As a message holds it.
     pub(crate) fn into_block(self) -> ImageBlock {
         ImageBlock {

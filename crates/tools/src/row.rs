@@ -48,15 +48,8 @@ pub struct Setup {
 impl Setup {
     /// Finds the files of a call.
     pub(crate) fn resolver(&self, context: &ToolContext) -> Resolver {
-        let Some(sandbox) = &self.exec.sandbox else {
-            return Resolver::new(
-                self.exec.environment.home(),
-                context.workspace.clone(),
-                self.confinement.clone(),
-            );
-        };
-        let root = sandbox.workspace().to_owned();
-        Resolver::new(root.clone(), root, self.confinement.clone()).with_inner(sandbox.inner_workspace())
+        let (home, workspace) = (self.exec.environment.home(), context.workspace.clone());
+        Resolver::of_run(home, workspace, self.confinement.clone(), self.exec.sandbox.as_deref())
     }
 }
 

@@ -41,11 +41,13 @@ impl Runner {
     pub(super) async fn gathered(&self, mut row: Row, gathering: &Gathering) -> Result<Row, JournalError> {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        let mut named = Vec::new();
         let mut is_owners = true;
         for item in &gathering.items {
             let mut item = self.load_alone(item).await?;
             is_owners &= item.payload.is_owners();
             prompts.push(wording::queued(&item, zone.clone()));
+            named.append(&mut item.payload.named_pictures());
             images.append(&mut item.payload.images);
             // Those that go nowhere go along.
             row.payload.deliver_to = row.payload.deliver_to.or(item.payload.deliver_to);
@@ -61,7 +63,10 @@ impl Runner {
                 row.payload.images.clear();
                 None
             }
-            false => Some(wording::queued(&row, zone)),
+            false => {
+                named.append(&mut row.payload.named_pictures());
+                Some(wording::queued(&row, zone))
+            }
         };
         let overflow = (gathering.dropped > 0)
             .then(|| prompt::overflow(Waiting::of(row.payload.is_announcement()), gathering.dropped, &lines));
@@ -75,6 +80,7 @@ impl Runner {
         };
         images.append(&mut row.payload.images);
         row.payload.images = images;
+        row.payload.gathered_pictures = named;
         is_owners &= row.payload.is_owners();
         row.payload.may_administer = is_owners;
         if let Some(origin) = &gathering.answer_to {

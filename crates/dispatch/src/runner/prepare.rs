@@ -1,6 +1,7 @@
 //! Everything a run needs before its first model call: [`system_prompt`] is what the model is told, [`begin`] opens the transcript.
 
 mod begin;
+mod pictures;
 mod system_prompt;
 mod tools;
 mod workspace;
@@ -44,6 +45,7 @@ use crate::setup::Settings;
 pub(super) use begin::circumstances;
 use begin::{Beginning, Begun};
 use openclaw_sessions::time::now_ms;
+use pictures::Sight;
 pub(super) use system_prompt::PromptParts;
 pub(super) use tools::Asking;
 
@@ -219,7 +221,15 @@ impl Runner {
         let fixed_tokens = context_settings::fixed_tokens(&report);
         let report = self.reports.keep(&session.key, report)?;
         let hooks = self.run_hooks(&settings, &session);
-        let beginning = Beginning { session: &session, lock: &lock, first, hooks: &hooks };
+        let sight = Sight {
+            session: &session,
+            settings: &settings,
+            first,
+            tools: &tools,
+            sandbox: sandbox.as_deref(),
+        };
+        let pictures = sight.pictures(&row.payload, &control.cancel).await;
+        let beginning = Beginning { session: &session, lock: &lock, first, hooks: &hooks, pictures };
         let Begun { branch, remembered, own_prompt } =
             self.begin_turn(row, control, &settings, beginning).await?;
         let system_prompt = own_prompt.unwrap_or(system_prompt);

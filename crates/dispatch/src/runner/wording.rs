@@ -50,6 +50,13 @@ pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     }
 }
 
+/// Shows pictures behind those that came with the message.
+pub(crate) fn show(message: &mut UserMessage, pictures: Vec<Block>) {
+    if let UserContent::Blocks(blocks) = &mut message.content {
+        blocks.extend(pictures);
+    }
+}
+
 /// Puts what a hook wants known before what is said.
 pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
     match &mut message.content {

@@ -7,6 +7,7 @@ use openclaw_agent::picture::{Format, HEAD, PictureError};
 use openclaw_agent::place::PlaceError;
 use openclaw_agent::{ToolContext, ToolError};
 use openclaw_models::net::public::{self, FetchOptions};
+use tokio_util::sync::CancellationToken;
 
 use super::FACTS;
 use super::reference::{Reference, decode};
@@ -76,33 +77,45 @@ impl Loader<'_> {
         }
     }
 
-    /// The picture as it is sent.
-    async fn shown(&self, mut source: impl Read + Seek + Send + 'static) -> Result<Encoded, ToolError> {
-        let (head, source) = blocking(move || {
-            let mut head = Vec::with_capacity(HEAD);
-            let unreadable = |error: std::io::Error| ToolError::Failed(format!("image: {error}"));
-            source.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(unreadable)?;
-            source.seek(SeekFrom::Start(0)).map_err(unreadable)?;
-            Ok((head, source))
-        })
-        .await?;
-        let format = Format::of(&head).ok_or_else(|| ToolError::Failed(no_image(&head)))?;
-        encoded(source, format, self.max_bytes, &self.context.cancel).await?.map_err(|error| match error {
-            PictureError::Stopped => ToolError::Aborted,
-            error => ToolError::Failed(error.to_string()),
-        })
+    async fn shown(&self, source: impl Read + Seek + Send + 'static) -> Result<Encoded, ToolError> {
+        shown(source, self.max_bytes, &self.context.cancel).await
     }
+}
+
+/// The picture as it is sent.
+pub(crate) async fn shown(
+    mut source: impl Read + Seek + Send + 'static,
+    max_bytes: usize,
+    cancel: &CancellationToken,
+) -> Result<Encoded, ToolError> {
+    let (head, source) = blocking(move || {
+        let mut head = Vec::with_capacity(HEAD);
+        let unreadable = |error: std::io::Error| ToolError::Failed(format!("image: {error}"));
+        source.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(unreadable)?;
+        source.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        Ok((head, source))
+    })
+    .await?;
+    let format = Format::of(&head).ok_or_else(|| ToolError::Failed(no_image(&head)))?;
+    encoded(source, format, max_bytes, cancel).await?.map_err(|error| match error {
+        PictureError::Stopped => ToolError::Aborted,
+        error => ToolError::Failed(error.to_string()),
+    })
 }
 
 /// The path below [`INBOUND`] of a file of the same name.
 pub(super) fn inbound(reference: &Reference) -> String {
-    let shown = reference.shown();
-    let name = Path::new(&shown).file_name().unwrap_or_default().to_string_lossy();
+    in_inbound(&reference.shown())
+}
+
+/// The same of a path.
+pub(crate) fn in_inbound(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     format!("{INBOUND}/{name}")
 }
 
 /// The file, or in a sandbox the one of that name that came with a message.
-fn open(
+pub(crate) fn open(
     resolver: &Resolver,
     path: &str,
     inbound: Option<String>,

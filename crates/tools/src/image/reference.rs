@@ -7,7 +7,7 @@ use url::Url;
 
 /// An image, as it was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reference {
+pub(crate) enum Reference {
     /// A file, as the file tools take paths.
     Path(String),
     /// The image itself, as a `data:` URL.
@@ -18,7 +18,7 @@ pub(super) enum Reference {
 
 impl Reference {
     /// Reads it; `None` where its scheme is another.
-    pub(super) fn read(written: &str) -> Option<Self> {
+    pub(crate) fn read(written: &str) -> Option<Self> {
         let written = written.trim();
         let named = written.strip_prefix('@').map_or(written, str::trim);
         let own = || named.to_owned();

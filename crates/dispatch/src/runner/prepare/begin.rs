@@ -7,7 +7,7 @@ use openclaw_agent::hooks::{HookPoint, RunHooks};
 use openclaw_agent::pruning::is_cached;
 use openclaw_agent::user_time::user_zone;
 use openclaw_models::Candidate;
-use openclaw_protocol::message::Message;
+use openclaw_protocol::message::{Block, Message};
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
     TurnMessage,
@@ -24,12 +24,13 @@ use crate::setup::Settings;
 use crate::system_events;
 
 /// What a turn begins with.
-#[derive(Clone, Copy)]
 pub(super) struct Beginning<'a> {
     pub(super) session: &'a Session,
     pub(super) lock: &'a TranscriptLock,
     pub(super) first: &'a Candidate,
     pub(super) hooks: &'a RunHooks,
+    /// That the message names.
+    pub(super) pictures: Vec<Block>,
 }
 
 /// A turn that has begun.
@@ -50,7 +51,7 @@ impl Runner {
         settings: &Settings,
         beginning: Beginning<'_>,
     ) -> Result<Begun, NotBegun> {
-        let Beginning { session, lock, first, hooks } = beginning;
+        let Beginning { session, lock, first, hooks, pictures } = beginning;
         let kill = self.shared.kill.clone();
         if kill.is_cancelled() {
             return Err(NotBegun::because("the gateway is shutting down"));
@@ -62,7 +63,8 @@ impl Runner {
         let mut circumstances = circumstances(session);
         let zone = system_events::zone(&settings.config.agents.defaults);
         circumstances.system_block = system_events::block(&lines, &zone);
-        let message = wording::message(row, &circumstances);
+        let mut message = wording::message(row, &circumstances);
+        wording::show(&mut message, pictures);
         let hooks = hooks.get().filter(|(bus, _)| bus.asks(HookPoint::BeforeAgentStart));
         // Hooks are shown what was said before, which is read first.
         let (mut known, new) = if row.recovered || hooks.is_some() {

@@ -1,0 +1,42 @@
+//! The pictures that a message names by their paths: its model sees them, if the run may read files.
+
+use openclaw_agent::Toolbox;
+use openclaw_models::Candidate;
+use openclaw_protocol::message::Block;
+use openclaw_tools::PromptPictures;
+use openclaw_tools::sandbox::ActiveSandbox;
+use tokio_util::sync::CancellationToken;
+
+use crate::request::Request;
+use crate::runner::session::Session;
+use crate::setup::Settings;
+
+/// The tools with which the agent could look at the file itself.
+const LOOKING: [&str; 2] = ["read", "image"];
+
+/// What decides which pictures are shown.
+pub(super) struct Sight<'a> {
+    pub(super) session: &'a Session,
+    pub(super) settings: &'a Settings,
+    pub(super) first: &'a Candidate,
+    pub(super) tools: &'a Toolbox,
+    pub(super) sandbox: Option<&'a ActiveSandbox>,
+}
+
+impl Sight<'_> {
+    /// The pictures, in the order in which they are named. Stored with the message: later turns send the same bytes, whatever becomes
+    /// of the files. Nobody has the model describe by a path what the tool policy does not let them read.
+    pub(super) async fn pictures(&self, request: &Request, cancel: &CancellationToken) -> Vec<Block> {
+        let Self { session, settings, first, tools, sandbox } = self;
+        if !first.sees {
+            return Vec::new();
+        }
+        let named = request.named_pictures();
+        if named.is_empty() || !tools.specs().iter().any(|tool| LOOKING.contains(&tool.name.as_ref())) {
+            return Vec::new();
+        }
+        let home = settings.config.environment().home();
+        let pictures = PromptPictures::new(home, session.agent.workspace.clone(), *sandbox);
+        pictures.load(&named, &request.images, cancel).await
+    }
+}
