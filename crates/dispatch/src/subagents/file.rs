@@ -100,7 +100,12 @@ fn read_row(id: &str, row: &Value, rules: &KeyRules) -> Result<ChildRun, String>
         let key = rules.canonical(key).map_err(|error| error.to_string())?;
         row.insert(name.to_owned(), json!(key.as_str()));
     }
-    serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())
+    let run: ChildRun = serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())?;
+    // What is archived is deleted: a row may not name a session that is nobody's child.
+    if !run.child_session_key.is_subagent() {
+        return Err(format!("{} is no sub-agent's session", run.child_session_key));
+    }
+    Ok(run)
 }
 
 /// Names of version 1 become those of version 2.
@@ -162,6 +167,11 @@ mod tests {
             (json!({"version": 2}), 0, "it has no \"runs\""),
             (json!({"version": 2, "runs": {"a": 1, "b": run}}), 1, "run a: it is no object"),
             (json!({"version": 2, "runs": {"a": {"task": "t"}}}), 0, "run a: it has no childSessionKey"),
+            (
+                json!({"version": 2, "runs": {"a": {"childSessionKey": "agent:main:dm:1", "requesterSessionKey": "main", "task": "t"}}}),
+                0,
+                "run a: agent:main:dm:1 is no sub-agent's session",
+            ),
         ];
         for (document, count, problem) in rows {
             let read = check(&document);
