@@ -40,6 +40,7 @@ mod session_tools;
 mod setup;
 mod shared;
 pub mod status_card;
+mod steady_id;
 mod subagents;
 pub mod surroundings;
 mod system_events;

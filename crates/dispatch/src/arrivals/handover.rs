@@ -9,9 +9,8 @@ use openclaw_channels::access::GroupView;
 use openclaw_channels::{Account, Address, FetchError, Fetched, Inbound, MediaRef, Part};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Block, ImageBlock};
+use openclaw_sessions::SessionKey;
 use openclaw_sessions::reset::authority::Authority;
-use openclaw_sessions::{SessionKey, ids};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
@@ -280,10 +279,7 @@ async fn composed(
 /// The same for the same event, also after a crash: a message that was accepted is not accepted twice.
 fn run_id(event: &Inbound) -> RunId {
     let Address { channel, account, .. } = &event.address;
-    let digest = Sha256::digest(format!("{channel}\n{account}\n{}", event.native_id));
-    let mut bytes = [0; 16];
-    bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-    RunId::new(ids::uuid_from(bytes).to_string())
+    RunId::new(crate::steady_id::uuid_of(&format!("{channel}\n{account}\n{}", event.native_id)))
 }
 
 /// The pictures that the model is shown.

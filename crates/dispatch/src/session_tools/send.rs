@@ -10,7 +10,6 @@ use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_sessions::access::Sight;
 use openclaw_sessions::methods::{self, MAX_LABEL, MethodError, PatchError, ResolveError};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::announce_target::channel_of;
@@ -98,10 +97,7 @@ impl Caller<'_> {
     /// The same for the same call, also when a crash cut it short and it is made again.
     fn run_id(&self, call: SendCall<'_>) -> RunId {
         let id = self.turn.delivery_id(call.call_id, call.args);
-        let digest = Sha256::digest(id.as_bytes());
-        let mut bytes = [0; 16];
-        bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        RunId::new(openclaw_sessions::ids::uuid_from(bytes).to_string())
+        RunId::new(crate::steady_id::uuid_of(&id))
     }
 
     /// The session that is meant, if it may be written to.

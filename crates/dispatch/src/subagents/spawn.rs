@@ -7,12 +7,11 @@ use openclaw_config::ResolvedAgent;
 use openclaw_models::{ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::DeliveryContext;
 use openclaw_sessions::methods::MAX_LABEL;
 use openclaw_sessions::store::{Edit, Query, Rows};
-use openclaw_sessions::{SessionEntry, ids};
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::context;
@@ -179,12 +178,7 @@ impl Spawner<'_> {
 
     /// The child's run and session: the same for the same call.
     fn names(&self, agent: &AgentId) -> Result<(RunId, SessionKey), Refusal> {
-        let uuid = |what: &str| {
-            let digest = Sha256::digest(format!("{what}\n{}", self.call));
-            let mut bytes = [0; 16];
-            bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-            ids::uuid_from(bytes).to_string()
-        };
+        let uuid = |what: &str| crate::steady_id::uuid_of(&format!("{what}\n{}", self.call));
         let key = SessionKey::parse(&format!("agent:{agent}:subagent:{}", uuid("session")));
         let key = key.map_err(|error| Refusal::error(error.to_string()))?;
         Ok((RunId::new(uuid("run")), key))

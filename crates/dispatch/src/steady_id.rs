@@ -1,0 +1,12 @@
+//! Ids that follow from what they are for: work that is done again after a crash has the id that it had.
+
+use openclaw_sessions::ids;
+use sha2::{Digest as _, Sha256};
+
+/// The UUID of a text: always the same.
+pub(crate) fn uuid_of(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+    ids::uuid_from(bytes).to_string()
+}
