@@ -105,6 +105,7 @@ mod slow_consumer;
 mod slow_readers;
 mod state_upkeep;
 mod steering;
+mod stops;
 mod strange_pages;
 mod strange_words;
 mod subagents;

@@ -1,5 +1,6 @@
 //! The door to dispatch: a cheap handle and what goes through it.
 
+mod stopping;
 mod wait;
 
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::api::{
-    AbortError, AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage,
-    DispatchError, InjectError, InjectMessage, Injected, StillActive,
+    AbortError, AbortReason, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
+    InjectError, InjectMessage, Injected, StillActive,
 };
 use crate::beat::{BeatMessage, UnfinishedBeat};
 use crate::clock::Clock;
@@ -27,7 +28,7 @@ use crate::global_lanes::LaneSizes;
 use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
-use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
+use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
 use crate::messages::{MessageError, MessageRequest, perform_for_operator};
 use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
@@ -67,8 +68,24 @@ pub struct Mirrored {
 pub enum Sent {
     /// It was taken.
     Taken(Receipt),
-    /// It was `/stop`: these runs were stopped.
-    Stopped(Vec<RunId>),
+    /// It was `/stop`, and this was stopped.
+    Stopped(Stopped),
+}
+
+/// What was stopped in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stopped {
+    /// Its runs, those that waited too.
+    pub runs: Vec<RunId>,
+    /// How many of its sub-agents.
+    pub subagents: usize,
+}
+
+impl Stopped {
+    /// Whether there was anything to stop.
+    pub fn is_any(&self) -> bool {
+        !self.runs.is_empty() || self.subagents > 0
+    }
 }
 
 /// A request that has its place in its session: whatever is placed later comes after it.
@@ -187,19 +204,16 @@ impl Dispatch {
             if let Some(received) = received {
                 received.tell(self.shared.clock.now_ms());
             }
-            let stopping = self.abort(&session_key, AbortTarget::All, AbortReason::Stop).await;
-            let dispatch = self.clone();
+            let stopping = self.stop(&session_key, AbortReason::Stop).await;
             return Placed::new(async move {
-                let stopped = stopping.outcome().await;
-                dispatch.stop_subagents(&session_key).await;
-                match stopped {
+                match stopping.outcome().await {
                     Ok(stopped) => {
                         runner.stopped(&session_key, sender);
                         Ok(Sent::Stopped(stopped))
                     }
                     Err(AbortError::NotStored(error)) => Err(error.into()),
                     // Of all runs none is another session's.
-                    Err(AbortError::OtherSession) => Ok(Sent::Stopped(Vec::new())),
+                    Err(AbortError::OtherSession) => Ok(Sent::Stopped(Stopped::default())),
                 }
             });
         }
@@ -250,32 +264,6 @@ impl Dispatch {
         let _ = has_place.await;
         Placed::new(async move {
             accepting.await.unwrap_or_else(|error| Err(DispatchError::Storage(error.to_string())))
-        })
-    }
-
-    /// Stops `chat.send` runs of a session, queued ones too: all that were placed before. The outcome are their ids, after
-    /// `chat` `aborted` was handled by every subscriber. An unknown run is no error and gives no ids; one that is active in
-    /// another session is, and so is a stop that could not be stored.
-    pub async fn abort(
-        &self,
-        session_key: &SessionKey,
-        target: AbortTarget,
-        reason: AbortReason,
-    ) -> Placed<Result<Vec<RunId>, AbortError>> {
-        if let AbortTarget::Run(run_id) = &target
-            && self.shared.registry.session_of(run_id).is_some_and(|session| session != *session_key)
-        {
-            return Placed::known(Err(AbortError::OtherSession));
-        }
-        let (reply, stopped) = oneshot::channel();
-        let only = Only::Chats;
-        self.lanes.send_existing(session_key, Command::Abort { target, only, reason, reply }).await;
-        let shared = Arc::clone(&self.shared);
-        Placed::new(async move {
-            // Without a lane there is nothing to stop.
-            let stopped = stopped.await.unwrap_or(Ok(Vec::new()));
-            shared.hub.flush().await;
-            Ok(stopped?)
         })
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct CallingRun {
     pub(crate) origin: Option<Box<Origin>>,
     /// Whether a person asked for it.
     pub(crate) by_person: bool,
+    /// How many messages of sessions to each other it follows from.
+    pub(crate) relayed: u8,
     /// Its place in its global lane; `None` where no session stands still for it: a client calls the tool.
     pub(crate) place: Option<Arc<LanePlace>>,
 }

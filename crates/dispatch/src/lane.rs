@@ -14,5 +14,4 @@ mod turn;
 
 pub(crate) use change::{Change, ChangeKind, RunBeside};
 pub(crate) use command::{Arrival, Command};
-pub(crate) use machine::Only;
 pub(crate) use supervisor::Supervisor;

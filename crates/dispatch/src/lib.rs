@@ -53,7 +53,7 @@ pub use api::*;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
 pub use commands::reference as command_reference;
 pub use events::Events;
-pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError};
+pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
 pub use hooks::Ended;
 pub use inbox::Digest;
 pub use intake::Receipt;

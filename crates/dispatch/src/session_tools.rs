@@ -42,6 +42,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) channel: Option<String>,
     /// The run.
     pub(crate) turn: &'a MessageTurn,
+    /// How many messages of sessions to each other the run follows from.
+    pub(crate) relayed: u8,
     /// The place that it lends while it waits; `None` if no session stands still meanwhile.
     pub(crate) place: Option<&'a LanePlace>,
 }

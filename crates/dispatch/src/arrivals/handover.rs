@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
 use super::{Arrivals, Fate, Routed, decide};
-use crate::api::{AbortError, AbortReason, AbortTarget, Accepted, DispatchError};
+use crate::api::{AbortError, AbortReason, Accepted, DispatchError};
 use crate::handle::Dispatch;
 use crate::incoming::compose::compose;
 use crate::incoming::envelope::Clockwork;
@@ -64,12 +64,10 @@ pub(super) fn own_ids(number: i64, received_at: i64, account: &str, native_id: &
 /// Stops what runs and waits in the session of a message, and says so.
 pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
     let key = &admitted.route.session_key;
-    let stopped = dispatch.abort(key, AbortTarget::All, AbortReason::Stop).await.outcome().await;
-    let children = dispatch.stop_subagents(key).await;
-    let fate = match stopped {
-        Ok(_) => {
+    let fate = match dispatch.stop(key, AbortReason::Stop).await.outcome().await {
+        Ok(stopped) => {
             dispatch.runner().stopped(key, admitted.event.sender.name.clone());
-            told_of_stop(children)
+            told_of_stop(stopped.subagents)
         }
         Err(error @ (AbortError::NotStored(_) | AbortError::OtherSession)) => format!("⚙️ {error}"),
     };

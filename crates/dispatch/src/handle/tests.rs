@@ -11,7 +11,7 @@ mod system_events;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{Accepted, RunOutcome, RunPhase, RunRecord, Waited};
+use crate::api::{AbortTarget, Accepted, RunOutcome, RunPhase, RunRecord, Waited};
 use crate::journal::memory;
 use crate::testing::{
     Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::aside::{Aside, AsideStep, Asides};
 use super::change::{Change, ChangeKind, Changes, RunBeside};
 use super::command::{Arrival, Command, Mailbox};
-use super::machine::{ChangeId, Effect, Input, Machine, Only};
+use super::machine::{ChangeId, Effect, Input, Machine};
 use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
@@ -161,8 +161,8 @@ impl Actor {
     async fn on_command(&mut self, command: Command) {
         match command {
             Command::Message { job, arrival } => self.on_message(job, arrival).await,
-            Command::Abort { target, only, reason, reply } => {
-                let stopped = self.abort(target, only, reason).await;
+            Command::Abort { target, reason, reply } => {
+                let stopped = self.abort(target, reason).await;
                 // Who asked may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
@@ -174,7 +174,7 @@ impl Actor {
 
     async fn on_change(&mut self, change: Change) {
         let beside = change.kind != ChangeKind::Conversation;
-        if !beside && let Err(error) = self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await {
+        if !beside && let Err(error) = self.abort(AbortTarget::All, AbortReason::Rpc).await {
             return change.refuse(error);
         }
         let id = ChangeId(self.place());
@@ -208,12 +208,12 @@ impl Actor {
             && let Some(active) = self.machine.active().cloned()
         {
             // It waits for the run to end, which it does within its grace.
-            let _ = self.abort(AbortTarget::Run(active), Only::Any, AbortReason::Interrupt).await;
+            let _ = self.abort(AbortTarget::Run(active), AbortReason::Interrupt).await;
         }
         let interrupts = mode == QueueMode::Interrupt && !self.machine.is_idle();
         if interrupts {
             // Nobody is told that they are stopped for good, and the log says if they are not.
-            let _ = self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
+            let _ = self.abort(AbortTarget::All, AbortReason::Interrupt).await;
         }
         job.has_waited = mode != QueueMode::Interrupt && !self.machine.is_idle();
         let fresh = (arrival == Arrival::Fresh).then(|| job.clone());

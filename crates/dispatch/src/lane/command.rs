@@ -4,7 +4,6 @@ use openclaw_protocol::RunId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::change::Change;
-use super::machine::Only;
 use crate::api::{AbortReason, AbortTarget, StopNotStored};
 use crate::job::Job;
 
@@ -16,7 +15,7 @@ pub(crate) enum Command {
     /// Work on a message.
     Message { job: Job, arrival: Arrival },
     /// Stop runs; answers with those that were stopped.
-    Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Stopped> },
+    Abort { target: AbortTarget, reason: AbortReason, reply: oneshot::Sender<Stopped> },
     /// Let somebody change the session.
     Change(Change),
 }

@@ -39,18 +39,9 @@ pub(crate) enum Input<J> {
     /// It was quiet for long enough.
     Quiet,
     /// Someone wants runs stopped.
-    Abort { target: AbortTarget, only: Only, reason: AbortReason },
+    Abort { target: AbortTarget, reason: AbortReason },
     /// Start nothing any more.
     Stop,
-}
-
-/// Which runs an abort may stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Only {
-    /// Those of `chat.send` (spec `gateway-protocol.md` §6.4): what a person at a client stops.
-    Chats,
-    /// Any.
-    Any,
 }
 
 /// What the driver has to do, in order.
@@ -131,7 +122,6 @@ enum Active {
 #[derive(Debug)]
 struct ActiveRun {
     run_id: RunId,
-    chat: bool,
     /// Where its answer goes.
     place: Option<Address>,
     /// Whether somebody else than the owner asked for it.
@@ -190,8 +180,8 @@ impl<J: Turn> Machine<J> {
             }
             Input::Changed => self.ended(now, Vec::new()),
             Input::Quiet => self.next(now),
-            Input::Abort { target, only, reason } => {
-                let mut effects = self.abort(&target, only, reason);
+            Input::Abort { target, reason } => {
+                let mut effects = self.abort(&target, reason);
                 // What was waited with is closed now.
                 effects.extend(self.next(now));
                 effects
@@ -226,7 +216,7 @@ impl<J: Turn> Machine<J> {
                 }
             }
             QueueMode::Interrupt => {
-                effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
+                effects = self.abort(&AbortTarget::All, AbortReason::Interrupt);
             }
         }
         match self.admit(now, job) {
@@ -268,14 +258,14 @@ impl<J: Turn> Machine<J> {
         self.next(now)
     }
 
-    fn abort(&mut self, target: &AbortTarget, only: Only, reason: AbortReason) -> Vec<Effect<J>> {
+    fn abort(&mut self, target: &AbortTarget, reason: AbortReason) -> Vec<Effect<J>> {
         let hit = |run_id: &RunId| match target {
             AbortTarget::All => true,
             AbortTarget::Run(wanted) => wanted == run_id,
         };
         let mut effects = Vec::new();
         if let Some(run) = self.run() {
-            if hit(&run.run_id) && (run.chat || only == Only::Any) && !run.closing {
+            if hit(&run.run_id) && !run.closing {
                 run.closing = true;
                 run.streaming = false;
                 effects.push(Effect::Cancel(reason));
@@ -292,7 +282,6 @@ impl<J: Turn> Machine<J> {
         for waiting in &mut self.waiting {
             if let Waiting::Message(job) = waiting
                 && hit(job.run_id())
-                && (job.is_chat() || only == Only::Any)
                 && !job.is_stopped()
             {
                 job.stop(reason);
@@ -334,7 +323,6 @@ impl<J: Turn> Machine<J> {
     fn run_of(&mut self, job: &J) {
         self.active = Some(Active::Run(ActiveRun {
             run_id: job.run_id().clone(),
-            chat: job.is_chat(),
             place: job.place().cloned(),
             is_strangers: job.is_strangers(),
             settled: !job.alters(),

@@ -12,8 +12,6 @@ use crate::queue::QueueSettings;
 pub(crate) trait Turn: Clone {
     /// Its run.
     fn run_id(&self) -> &RunId;
-    /// Whether it is a `chat.send`.
-    fn is_chat(&self) -> bool;
     /// Whether it was stopped or answered while it waited: its turn only closes it.
     fn is_stopped(&self) -> bool;
     /// Makes it so.
@@ -51,10 +49,6 @@ pub(crate) trait Turn: Clone {
 impl Turn for Job {
     fn run_id(&self) -> &RunId {
         &self.row.run_id
-    }
-
-    fn is_chat(&self) -> bool {
-        self.row.payload.is_chat()
     }
 
     fn is_stopped(&self) -> bool {

@@ -84,6 +84,7 @@ impl Runner {
             agent: agent.clone(),
             origin: None,
             by_person: true,
+            relayed: 0,
             place: None,
         });
         let call = ToolCall {

@@ -67,6 +67,7 @@ impl Runner {
                 is_sandboxed: sandbox.is_some(),
                 origin: row.payload.origin.clone(),
                 by_person: row.payload.is_chat(),
+                relayed: row.payload.relayed,
                 place: Some(Arc::new(LanePlace::new(MAIN_LANE, None))),
             }),
             workspace: &session.agent.workspace,

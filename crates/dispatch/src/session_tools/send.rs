@@ -18,12 +18,16 @@ use super::follow::reply_of;
 use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
 use crate::api::{Accepted, DispatchError, RunOutcome, RunRecord};
 use crate::inbox::Known;
+use crate::request::Request;
 use crate::runner::Runner;
 
 /// Turns where none are configured, and at most.
 const MOST_TURNS: u8 = 5;
 /// The longest wait, in seconds: that of the longest run.
 const LONGEST_WAIT: u64 = 2_147_000;
+/// Messages of sessions to each other, each because of the one before, after which a person has to say something first: the longest talk
+/// has seven.
+const MOST_RELAYED: u8 = 8;
 /// What is said of a run that has not ended in time.
 const IN_PROGRESS: &str = "agent run still in progress";
 /// The same where it can't end as long as it is waited for.
@@ -46,6 +50,9 @@ impl Caller<'_> {
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
             Err(Trouble::Host(error)) => return Err(error),
         };
+        if self.relayed >= MOST_RELAYED {
+            return Ok(refused(Refusal::Forbidden(too_many())));
+        }
         let shown = self.shown(&found.key);
         let failed = |error: &str| json!({"runId": run_id.as_str(), "status": "error", "error": error, "sessionKey": shown});
         let agent = self.viewer.owner(&found.key, self.rules());
@@ -54,7 +61,8 @@ impl Caller<'_> {
         }
         let exchange = self.exchange(run_id.clone(), agent, &found, wish).await;
         let key = found.key;
-        let accepted = self.runner.accept_own(run_id.clone(), key.clone(), exchange.begin()).await;
+        let request = Request { relayed: self.relayed + 1, ..exchange.begin() };
+        let accepted = self.runner.accept_own(run_id.clone(), key.clone(), request).await;
         let ended = match accepted {
             Ok(Accepted::Finished(record)) => Some(record),
             Ok(Accepted::New { .. } | Accepted::InFlight { .. }) => None,
@@ -228,6 +236,14 @@ impl Caller<'_> {
         place.prepared(self.runner, &self.turn.run_id).await;
         place.lend(&self.runner.shared.global, cancel, waiting).await
     }
+}
+
+/// What a model is told whose message would go on for ever.
+fn too_many() -> String {
+    format!(
+        "Not sent: sessions have written to each other {MOST_RELAYED} times, each because of the one before, and no person has said anything \
+         in between. What you answer now is still heard; a person's next message allows more."
+    )
 }
 
 impl Runner {

@@ -33,6 +33,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) agent: &'a ResolvedAgent,
     /// Where it was asked for.
     pub(crate) origin: Option<DeliveryContext>,
+    /// How many messages of sessions to each other the run follows from.
+    pub(crate) relayed: u8,
     /// The same for the same call of the same run, also after a crash.
     pub(crate) call: String,
 }
@@ -206,6 +208,7 @@ impl Spawner<'_> {
             cleanup_handled: Some(false),
             cleanup_completed_at: None,
             announced: None,
+            relayed: self.relayed,
             extra: Map::new(),
         }
     }
@@ -227,6 +230,7 @@ impl Spawner<'_> {
                 source_channel: channel,
                 source_tool: Some("sessions_spawn".to_owned()),
             }),
+            relayed: self.relayed,
             // The text is the task already.
             spawned: Some(Box::new(ChildRun { task: String::new(), ..run.clone() })),
             ..Request::default()

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::run::ChildRun;
 use crate::api::{AbortReason, AbortTarget};
 use crate::handle::Dispatch;
-use crate::lane::{Command, Only};
+use crate::lane::Command;
 
 impl Dispatch {
     /// Stops the sub-agents that a session has started and that have not ended. How many that were.
@@ -34,8 +34,8 @@ impl Dispatch {
     pub(crate) async fn stop_subagent(&self, run: &ChildRun) -> bool {
         self.children_are_listed().await;
         let (reply, stopped) = oneshot::channel();
-        let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Stop);
-        let command = Command::Abort { target, only, reason, reply };
+        let (target, reason) = (AbortTarget::All, AbortReason::Stop);
+        let command = Command::Abort { target, reason, reply };
         self.lanes().send_existing(&run.child_session_key, command).await;
         match stopped.await {
             Ok(Ok(stopped)) => !stopped.is_empty(),

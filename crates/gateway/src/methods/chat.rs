@@ -3,7 +3,7 @@
 mod history;
 
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
-use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent};
+use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent, Stopped};
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
@@ -42,7 +42,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
     };
     let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {
         Sent::Taken(receipt) => receipt,
-        Sent::Stopped(run_ids) => return Ok(ChatSendResult::Stopped(aborted(&run_ids))),
+        Sent::Stopped(stopped) => return Ok(ChatSendResult::Stopped(aborted(&stopped))),
     };
     // Its run begins when the receipt is let go.
     ctx.listen_to_tools(&run_id);
@@ -73,19 +73,21 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
 
 pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
-    let target = params.run_id.map_or(AbortTarget::All, |id| AbortTarget::Run(RunId::new(&id.0)));
-    let stops_all = target == AbortTarget::All;
-    let abort = ctx.gateway.dispatch.abort(&key, target, AbortReason::Rpc).await;
-    let stopped = ctx.outcome(abort).await?;
-    if stops_all {
-        ctx.gateway.dispatch.stop_subagents(&key).await;
-    }
+    let dispatch = &ctx.gateway.dispatch;
+    let stopped = match params.run_id {
+        Some(id) => {
+            let target = AbortTarget::Run(RunId::new(&id.0));
+            let abort = dispatch.abort(&key, target, AbortReason::Rpc).await;
+            Stopped { runs: ctx.outcome(abort).await?, ..Stopped::default() }
+        }
+        None => ctx.outcome(dispatch.stop(&key, AbortReason::Rpc).await).await?,
+    };
     Ok(aborted(&stopped))
 }
 
-fn aborted(stopped: &[RunId]) -> ChatAborted {
-    let run_ids: Vec<String> = stopped.iter().map(|id| id.as_str().to_owned()).collect();
-    ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids }
+fn aborted(stopped: &Stopped) -> ChatAborted {
+    let run_ids = stopped.runs.iter().map(|id| id.as_str().to_owned()).collect();
+    ChatAborted { ok: true, aborted: stopped.is_any(), run_ids }
 }
 
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {

@@ -62,16 +62,16 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
 }
 
 #[tokio::test]
-async fn a_person_stops_no_run_of_a_program() {
-    let (dir, model) = (dir(), FakeModel::start([Answer::Held("done")]).await);
-    let rig = Rig::start(dir.path(), &model).await;
-    drop(rig.agent(agent("r1", "work")).await.unwrap());
-    model.asked(1).await;
+async fn a_run_of_a_program_is_stopped_like_others() {
     for target in [AbortTarget::All, AbortTarget::Run(RunId::new("r1"))] {
-        assert_eq!(rig.abort(KEY, target, AbortReason::Stop).await.unwrap(), []);
+        let (dir, model) = (dir(), FakeModel::start([Answer::Held("never")]).await);
+        let rig = Rig::start(dir.path(), &model).await;
+        drop(rig.agent(agent("r1", "work")).await.unwrap());
+        model.asked(1).await;
+        assert_eq!(rig.abort(KEY, target, AbortReason::Stop).await.unwrap(), [RunId::new("r1")]);
+        let record = rig.end("r1").await;
+        assert!(matches!(&record.outcome, RunOutcome::Aborted { .. }), "{record:?}");
     }
-    model.release();
-    assert_eq!(texts(&rig.end("r1").await), ["done"]);
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     drop(rig.agent(message).await.unwrap());
     let lanes = Arc::clone(&rig.dispatch.lanes);
     let (reply, stopped) = oneshot::channel();
-    let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
-    lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, only, reason, reply }).await;
+    let (target, reason) = (AbortTarget::All, AbortReason::Rpc);
+    lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, reason, reply }).await;
     assert_eq!(stopped.await.unwrap().unwrap(), [RunId::new("r2")]);
     model.release();
     let record = rig.end("r2").await;

@@ -10,14 +10,14 @@ use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord, StopNotStored}
 use crate::job::Job;
 use crate::journal::Update;
 use crate::lane::command::Stopped;
-use crate::lane::machine::{Effect, Input, Only};
+use crate::lane::machine::{Effect, Input};
 
 impl Actor {
     /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back. On a disk that refuses they are
     /// stopped all the same, for that may be why they have to be, and whoever asked is told.
-    pub(super) async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Stopped {
+    pub(super) async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Stopped {
         let active = self.machine.active().cloned();
-        let effects = self.machine.on(Instant::now(), Input::Abort { target, only, reason });
+        let effects = self.machine.on(Instant::now(), Input::Abort { target, reason });
         let mut ids: Vec<RunId> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -121,7 +121,7 @@ impl Actor {
                 continue;
             }
             // A run whose time was up is given its time anew by a start that takes it up again.
-            let _ = self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
+            let _ = self.abort(AbortTarget::Run(run_id), AbortReason::Timeout).await;
         }
     }
 }

@@ -14,10 +14,6 @@ impl Turn for Job {
         &self.0
     }
 
-    fn is_chat(&self) -> bool {
-        self.0.as_str().to_lowercase() == self.0.as_str()
-    }
-
     fn is_stopped(&self) -> bool {
         self.1.is_some()
     }
@@ -40,7 +36,8 @@ impl Turn for Job {
     }
 
     fn queue(&self) -> Option<QueueSettings> {
-        let is_prompt = self.is_chat() && !self.0.as_str().contains('/') && !self.is_stopped();
+        let is_chat = self.0.as_str().to_lowercase() == self.0.as_str();
+        let is_prompt = is_chat && !self.0.as_str().contains('/') && !self.is_stopped();
         is_prompt
             .then(|| QueueSettings::with(QueueMode::Collect))
             .map(|settings| QueueSettings { cap: 1_000, ..settings })
@@ -116,7 +113,7 @@ fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
 }
 
 fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<Effect<Job>> {
-    lane.on(Instant::now(), Input::Abort { target, only: Only::Chats, reason: AbortReason::Rpc })
+    lane.on(Instant::now(), Input::Abort { target, reason: AbortReason::Rpc })
 }
 
 #[test]
@@ -363,21 +360,14 @@ fn an_abort_of_all_stops_what_runs_and_discards_what_waits() {
 }
 
 #[test]
-fn a_person_stops_chats_only() {
+fn an_abort_does_not_ask_who_began_a_run() {
     let mut lane = Machine::default();
     send(&mut lane, "A", QueueMode::Followup);
     send(&mut lane, "b", QueueMode::Followup);
     send(&mut lane, "C", QueueMode::Followup);
-    assert_eq!(abort(&mut lane, AbortTarget::Run(RunId::new("A"))), []);
-    assert_eq!(
-        abort(&mut lane, AbortTarget::All),
-        [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]
-    );
-    let all = Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Rpc };
-    assert_eq!(
-        lane.on(Instant::now(), all),
-        [Effect::Cancel(AbortReason::Rpc), Effect::Discard(stopped("C", AbortReason::Rpc), AbortReason::Rpc)]
-    );
+    let discard = |name: &str| Effect::Discard(stopped(name, AbortReason::Rpc), AbortReason::Rpc);
+    assert_eq!(abort(&mut lane, AbortTarget::Run(RunId::new("C"))), [discard("C")]);
+    assert_eq!(abort(&mut lane, AbortTarget::All), [Effect::Cancel(AbortReason::Rpc), discard("b")]);
 }
 
 #[test]

@@ -42,9 +42,6 @@ impl Turn for Job {
     fn run_id(&self) -> &RunId {
         &self.run_id
     }
-    fn is_chat(&self) -> bool {
-        self.what != What::Agent
-    }
     fn is_stopped(&self) -> bool {
         self.stopped
     }
@@ -366,7 +363,7 @@ fn a_stop_ends_what_waits_for_quiet_and_what_was_dropped() {
     say(&mut lane, now, prompt("a", 1, "slack:A", settings));
     say(&mut lane, now, prompt("b", 2, "slack:A", settings));
     lane.on(now, Input::Ended { untaken: Vec::new() });
-    let all = Input::Abort { target: AbortTarget::All, only: Only::Chats, reason: AbortReason::Stop };
+    let all = Input::Abort { target: AbortTarget::All, reason: AbortReason::Stop };
     let told = lane.on(now, all);
     let told: Vec<String> = told
         .iter()
@@ -554,11 +551,11 @@ proptest! {
                     lane.on(now, Input::Quiet)
                 }
                 Event::AbortAll => {
-                    lane.on(now, Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Stop })
+                    lane.on(now, Input::Abort { target: AbortTarget::All, reason: AbortReason::Stop })
                 }
                 Event::Abort(n) => {
                     let target = AbortTarget::Run(RunId::new(n.to_string()));
-                    lane.on(now, Input::Abort { target, only: Only::Any, reason: AbortReason::Rpc })
+                    lane.on(now, Input::Abort { target, reason: AbortReason::Rpc })
                 }
                 Event::Change(beside) => {
                     order += 1;

@@ -1,0 +1,53 @@
+//! Stopping what a session does (spec `queue.md` §6.2).
+
+use std::sync::Arc;
+
+use openclaw_protocol::{RunId, SessionKey};
+use tokio::sync::oneshot;
+
+use super::{Dispatch, Placed, Stopped};
+use crate::api::{AbortError, AbortReason, AbortTarget};
+use crate::lane::Command;
+
+impl Dispatch {
+    /// Stops runs of a session, whoever began them, queued ones too (spec `queue.md` §6.2): all that were placed before. The outcome are their ids, after
+    /// `chat` `aborted` was handled by every subscriber. An unknown run is no error and gives no ids; one that is active in
+    /// another session is, and so is a stop that could not be stored.
+    pub async fn abort(
+        &self,
+        session_key: &SessionKey,
+        target: AbortTarget,
+        reason: AbortReason,
+    ) -> Placed<Result<Vec<RunId>, AbortError>> {
+        if let AbortTarget::Run(run_id) = &target
+            && self.shared.registry.session_of(run_id).is_some_and(|session| session != *session_key)
+        {
+            return Placed::known(Err(AbortError::OtherSession));
+        }
+        let (reply, stopped) = oneshot::channel();
+        self.lanes.send_existing(session_key, Command::Abort { target, reason, reply }).await;
+        let shared = Arc::clone(&self.shared);
+        Placed::new(async move {
+            // Without a lane there is nothing to stop.
+            let stopped = stopped.await.unwrap_or(Ok(Vec::new()));
+            shared.hub.flush().await;
+            Ok(stopped?)
+        })
+    }
+
+    /// Stops everything that a session does: its runs as [`Dispatch::abort`] does, and the sub-agents that it has started. These are
+    /// stopped also where its runs could not be.
+    pub async fn stop(
+        &self,
+        session_key: &SessionKey,
+        reason: AbortReason,
+    ) -> Placed<Result<Stopped, AbortError>> {
+        let stopping = self.abort(session_key, AbortTarget::All, reason).await;
+        let (dispatch, key) = (self.clone(), session_key.clone());
+        Placed::new(async move {
+            let runs = stopping.outcome().await;
+            let subagents = dispatch.stop_subagents(&key).await;
+            Ok(Stopped { runs: runs?, subagents })
+        })
+    }
+}
