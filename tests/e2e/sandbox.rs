@@ -158,5 +158,14 @@ async fn explain_says_what_holds() {
     let side = explained(&["--session", "agent:main:side"]).await;
     assert_eq!(side["sandbox"]["sessionIsSandboxed"], true);
     let said = openclaw(&gateway, &["sandbox", "explain"]).await.out;
-    assert!(said.contains("Mode: non-main\nBackend: local\n"), "{said}");
+    assert!(said.contains("Mode: non-main\nBackend: local\nBackend in use: local\n"), "{said}");
+    // Where nothing is named, containers come first.
+    let programs = tempfile::tempdir().unwrap();
+    std::fs::write(programs.path().join("podman"), "").unwrap();
+    for (path, expect) in [(programs.path().to_str().unwrap(), "podman"), ("/nowhere", "local")] {
+        let config = json!({"agents": {"defaults": {"sandbox": {"mode": "non-main"}}}});
+        let gateway = self::gateway().config(config).env("PATH", path).prepare().unwrap();
+        let said = openclaw(&gateway, &["sandbox", "explain"]).await.out;
+        assert!(said.contains(&format!("Backend: auto\nBackend in use: {expect}\n")), "{said}");
+    }
 }

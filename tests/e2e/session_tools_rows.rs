@@ -155,6 +155,18 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
             &thrown("session_status", "Unrecognized model \"fake/\"."),
             String::new(),
         ),
+        (
+            "session_status",
+            json!({"model": "nobody/has-it"}),
+            &thrown("session_status", "Unrecognized model \"nobody/has-it\"."),
+            String::new(),
+        ),
+        (
+            "sessions_send",
+            side(json!({"sessionKey": "agent:main:subagent:gone"})),
+            &error("No session found: agent:main:subagent:gone"),
+            String::new(),
+        ),
     ];
     for (tool, args, expect, of_schema) in rows {
         let [by_model, by_client] = both.each(tool, &args).await;

@@ -255,6 +255,23 @@ async fn directories_of_the_state_that_another_user_linked_elsewhere_are_refused
     }
 }
 
+#[tokio::test]
+async fn a_start_waits_for_no_pipe() {
+    let mut gateway = gateway().prepare().unwrap();
+    let files = ["subagents/runs.json", "sandbox/containers.json", "sandbox/local.json"];
+    for name in files {
+        let pipe = gateway.state_dir().join(name);
+        std::fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    gateway.start().await.unwrap();
+    gateway.logged("the list of sub-agents can't be read").await.unwrap();
+    let kept = std::fs::read_dir(gateway.state_dir().join("subagents")).unwrap();
+    let mut kept = kept.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert!(kept.any(|name| name.starts_with("runs.json.damaged-")));
+    assert!(gateway.terminate().await.unwrap().success());
+}
+
 /// Whoever reads a pipe waits for its writer, for good.
 #[tokio::test]
 async fn a_pipe_in_the_place_of_a_file_is_named_and_nobody_waits_for_it() {

@@ -317,6 +317,30 @@ async fn a_file_that_comes_is_shown_and_one_that_does_not_is_named() {
     assert!(said.contains("<media:document> (not downloaded: "), "{said}");
 }
 
+/// Where each were fetched after the other, the third would be asked for after a minute.
+#[tokio::test]
+async fn a_file_that_does_not_come_keeps_no_other_waiting() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let _gateway = bot(&server, &model, open(), json!({})).await;
+    for name in ["one", "two", "three"] {
+        server.fail("getFile", Fault::Silence);
+        let mut update = private_message(5, "");
+        let message = update["message"].as_object_mut().unwrap();
+        message.remove("text");
+        let file = json!({"file_id": name, "file_unique_id": name, "width": 1, "height": 1, "file_size": 70});
+        message.insert("photo".to_owned(), json!([file]));
+        message.insert("media_group_id".to_owned(), json!("album"));
+        server.push(update);
+    }
+    let mut asked = Vec::new();
+    for n in 1..=3 {
+        asked.push(server.nth_call("getFile", n).await.params["file_id"].clone());
+    }
+    asked.sort_by_key(ToString::to_string);
+    assert_eq!(asked, ["one", "three", "two"]);
+}
+
 #[tokio::test]
 async fn a_run_that_fails_is_told_also_where_blocks_are_sent() {
     let server = TelegramServer::start().await;

@@ -28,6 +28,6 @@ pub use local::{ENTER, Level, enter};
 pub use name::{scope_key, workspace_of};
 pub use policy::{SandboxPolicy, Source};
 pub use registry::{Entry, Registry};
-pub use sandboxes::{SandboxError, Sandboxes, Wanted};
+pub use sandboxes::{SandboxError, Sandboxes, Wanted, program_of};
 pub use seed::SeededSkill;
 pub use settings::{DockerSettings, PruneSettings, SandboxSettings};

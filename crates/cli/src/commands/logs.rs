@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openclaw_config::shared_place;
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::logs::{LogsTail, LogsTailParams, LogsTailResult};
 use serde::Serialize;
@@ -115,7 +116,7 @@ fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &Connect
 
 pub(super) fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut file = std::fs::File::open(path)?;
+    let mut file = shared_place::open(path)?;
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

@@ -63,8 +63,8 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
     found
 }
 
-/// As runs are named by.
-fn agent_ids(document: &Value) -> Vec<String> {
+/// The agents that there are, as runs are named by.
+pub(super) fn agent_ids(document: &Value) -> Vec<String> {
     let named = items(document.pointer("/agents/list")).filter_map(|entry| entry.get("id")?.as_str());
     let mut ids: Vec<String> = named.map(|id| AgentId::normalize(id).to_string()).collect();
     if ids.is_empty() {

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use openclaw_protocol::AgentId;
 use serde_json::Value;
 
+use super::approvals::agent_ids;
 use super::rules::places;
 use crate::duration::{DurationUnit, parse_duration};
 use crate::{Environment, Issue};
@@ -31,7 +33,21 @@ pub(super) fn check(document: &Value, env: &Environment) -> Vec<Issue> {
             found.extend(text.and_then(|text| look(text, env)).map(|problem| Issue::new(path, problem)));
         }
     }
+    found.extend(unknown_agents(document));
     found
+}
+
+/// Agents that may be given work, and that there are not.
+fn unknown_agents(document: &Value) -> Vec<Issue> {
+    let known = agent_ids(document);
+    let named = places(document, "agents.list.*.subagents.allowAgents.*").into_iter();
+    let named = named.filter_map(|(path, name)| Some((path, name.as_str()?.trim())));
+    let unknown =
+        named.filter(|(_, name)| *name != "*" && !known.contains(&AgentId::normalize(name).to_string()));
+    let told = unknown.map(|(path, name)| {
+        Issue::new(path, format!("there is no agent \"{name}\" (there is: {})", known.join(", ")))
+    });
+    told.collect()
 }
 
 fn zone(name: &str, words: &[&str]) -> Option<String> {
@@ -93,6 +109,9 @@ mod tests {
         let ttl = |text: &str| json!({"agents": {"defaults": {"contextPruning": {"ttl": text}}}});
         assert_eq!(paths(&ttl("soon")), ["agents.defaults.contextPruning.ttl"]);
         assert!(paths(&ttl("5")).is_empty() && paths(&ttl("1h")).is_empty());
+        let allowed = json!(["*", "Main", "work", "ghost"]);
+        let agents = json!({"agents": {"list": [{"id": "main", "subagents": {"allowAgents": allowed}}, {"id": "work"}]}});
+        assert_eq!(paths(&agents), ["agents.list.0.subagents.allowAgents.3"]);
         let dirs = json!({"skills": {"load": {"extraDirs": ["/", "~/gone"]}}, "hooks": {"internal": {"load": {"extraDirs": ["/gone"]}}}});
         assert_eq!(paths(&dirs), ["skills.load.extraDirs.1", "hooks.internal.load.extraDirs.0"]);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
+use futures_util::StreamExt as _;
 use openclaw_channels::access::GroupView;
 use openclaw_channels::{Account, Address, FetchError, Fetched, Inbound, MediaRef, Part};
 use openclaw_protocol::RunId;
@@ -39,6 +40,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Largest image that the model is shown, in bytes; larger ones are named by their path alone.
 const LARGEST_IMAGE: u64 = 20 * 1_000_000;
+/// Files of one message that are fetched at the same time: what hangs keeps few others waiting.
+const FETCHED_AT_ONCE: usize = 10;
 /// What is told to somebody who has said nothing.
 const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
 
@@ -155,35 +158,41 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
     }
 }
 
-/// The files of a message, fetched one after the other.
+/// The files of a message, in their order.
 async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Vec<Attachment> {
     let runner = dispatch.runner();
     let folder = runner.deps.state_dir.join(FOLDER);
-    let mut attachments = Vec::new();
-    for one in said {
-        let Some(message) = one.message() else { continue };
-        for media in &message.media {
-            let config = Arc::clone(&runner.settings().config);
-            let Address { channel, account, .. } = &one.event.address;
-            let account = runner.deps.platforms.account(&config, channel, account);
-            let fetched = match account {
-                Some(account) => fetch_one(account.as_ref(), media, &folder).await,
-                None => Err(FetchError::Gone),
-            };
-            attachments.push(match fetched {
-                Ok(Fetched { path, mime, .. }) => Attachment {
-                    kind: media.kind,
-                    file: Ok((path, mime)),
-                    description: media.description.clone(),
-                },
-                Err(why) => {
-                    tracing::warn!(%channel, %why, "a file of a message was not fetched");
-                    Attachment::missing(media, why.to_string())
-                }
-            });
+    let config = Arc::clone(&runner.settings().config);
+    let media = said.iter().filter_map(|one| Some((&one.event.address, one.message()?)));
+    let media = media.flat_map(|(address, message)| message.media.iter().map(move |media| (address, media)));
+    let fetching = media.map(|(address, media)| {
+        let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
+        attachment(account, &address.channel, media, &folder)
+    });
+    // Their work begins where they are awaited.
+    let fetching: Vec<_> = fetching.collect();
+    futures_util::stream::iter(fetching).buffered(FETCHED_AT_ONCE).collect().await
+}
+
+async fn attachment(
+    account: Option<Arc<dyn Account>>,
+    channel: &str,
+    media: &MediaRef,
+    folder: &Path,
+) -> Attachment {
+    let fetched = match account {
+        Some(account) => fetch_one(account.as_ref(), media, folder).await,
+        None => Err(FetchError::Gone),
+    };
+    match fetched {
+        Ok(Fetched { path, mime, .. }) => {
+            Attachment { kind: media.kind, file: Ok((path, mime)), description: media.description.clone() }
+        }
+        Err(why) => {
+            tracing::warn!(%channel, %why, "a file of a message was not fetched");
+            Attachment::missing(media, why.to_string())
         }
     }
-    attachments
 }
 
 /// Tried again where the network may be at fault.

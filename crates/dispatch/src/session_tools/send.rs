@@ -50,6 +50,10 @@ impl Caller<'_> {
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
             Err(Trouble::Host(error)) => return Err(error),
         };
+        // Nobody would look after it.
+        if found.row.is_none() && found.key.is_subagent() {
+            return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
+        }
         if self.relayed >= MOST_RELAYED {
             return Ok(refused(Refusal::Forbidden(too_many())));
         }

@@ -77,11 +77,13 @@ impl Caller<'_> {
         let chosen = if model.is_empty() || model.eq_ignore_ascii_case(DEFAULT) {
             None
         } else {
-            let found = choices.strict(model).map_err(|error| match error {
+            let found = choices.callable(model).map_err(|error| match error {
                 SelectError::NotAllowed(model) => {
                     HostError::Refused(format!("Model \"{model}\" is not allowed."))
                 }
-                SelectError::Invalid(_) => HostError::Refused(format!("Unrecognized model \"{model}\".")),
+                SelectError::Invalid(_) | SelectError::Lookup(_) => {
+                    HostError::Refused(format!("Unrecognized model \"{model}\"."))
+                }
                 other => HostError::Unavailable(other.to_string()),
             })?;
             (found != *choices.default_model()).then_some(found)

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use openclaw_sessions::KeyRules;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -19,25 +20,35 @@ pub(super) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("subagents").join("runs.json")
 }
 
-/// Reads it. A file that is damaged, or of a version that nobody knows, is renamed, and so is a copy of one with rows that can't be read:
-/// whoever wrote it can have it back.
+/// Reads it. What can't be read is renamed, and of a damaged file or one of a version that nobody knows a copy is kept: whoever wrote it can
+/// have it back.
 pub(super) fn load(path: &Path, rules: &KeyRules, now: i64) -> BTreeMap<String, ChildRun> {
-    let text = match std::fs::read(path) {
+    let text = match shared_place::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return BTreeMap::new(),
         Err(error) => {
-            tracing::error!(path = %path.display(), %error, "the list of sub-agents can't be read");
+            let aside = aside(path, now);
+            let kept = kept_in(&aside, std::fs::rename(path, &aside));
+            tracing::error!(path = %path.display(), %error, kept, "the list of sub-agents can't be read");
             return BTreeMap::new();
         }
     };
     let Read { runs, problem } = read(&text, rules);
     if let Some(problem) = problem {
-        let aside = path.with_file_name(format!("runs.json.damaged-{now}"));
-        let kept = private_file::replace(&aside, &text, Durability::Synced);
-        let kept = kept.map_or_else(|error| format!("nowhere: {error}"), |()| aside.display().to_string());
+        let aside = aside(path, now);
+        let kept = kept_in(&aside, private_file::replace(&aside, &text, Durability::Synced));
         tracing::error!(path = %path.display(), %problem, kept, "the list of sub-agents is damaged");
     }
     runs
+}
+
+fn aside(path: &Path, now: i64) -> PathBuf {
+    path.with_file_name(format!("runs.json.damaged-{now}"))
+}
+
+/// Where something is kept, for the log.
+fn kept_in(aside: &Path, kept: io::Result<()>) -> String {
+    kept.map_or_else(|error| format!("nowhere: {error}"), |()| aside.display().to_string())
 }
 
 /// Writes it.

@@ -1,9 +1,10 @@
 //! `logs.tail` (spec `gateway-protocol.md` §6.1).
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use openclaw_config::shared_place;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::logs::{LogsTailParams, LogsTailResult};
 
@@ -55,7 +56,7 @@ fn whole_lines(bytes: &[u8], before: Option<u8>, limit: usize) -> Vec<String> {
 fn read_tail(configured: &Path, params: LogsTailParams) -> io::Result<LogsTailResult> {
     let path = existing(configured);
     let name = path.display().to_string();
-    let mut file = match File::open(&path) {
+    let mut file = match shared_place::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(LogsTailResult {

@@ -88,7 +88,7 @@ impl Registry {
 
     /// All. A file that can't be read holds none.
     pub fn entries(&self) -> Vec<Entry> {
-        let text = std::fs::read(&self.path).unwrap_or_default();
+        let text = openclaw_config::shared_place::read(&self.path).unwrap_or_default();
         let mut entries = serde_json::from_slice::<Document>(&text).unwrap_or_default().entries;
         entries.iter_mut().for_each(|entry| entry.kind = self.kind);
         entries

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use openclaw_config::Environment;
 use openclaw_config::settings::{Config, SandboxBackend, WorkspaceAccess};
 use openclaw_protocol::AgentId;
 use parking_lot::Mutex;
@@ -198,16 +199,7 @@ impl Sandboxes {
         let agent_workspace =
             (settings.access == WorkspaceAccess::ReadOnly).then_some(wanted.agent_workspace);
         let environment = wanted.config.environment();
-        let cli = match settings.backend {
-            SandboxBackend::Docker => Some(Cli::new("docker", environment)),
-            SandboxBackend::Podman => Some(Cli::new("podman", environment)),
-            SandboxBackend::Local => None,
-            SandboxBackend::Auto => ["docker", "podman"]
-                .map(|name| Cli::new(name, environment))
-                .into_iter()
-                .find(Cli::is_installed),
-        };
-        if let Some(cli) = cli {
+        if let Some(cli) = program_of(settings.backend, environment).map(|name| Cli::new(name, environment)) {
             let made = Making {
                 name: &name,
                 key: &key,
@@ -267,6 +259,17 @@ async fn directory(settings: &SandboxSettings, wanted: Wanted<'_>) -> Result<Pat
     match seeded.map_err(io::Error::other).and_then(|seeded| seeded) {
         Ok(()) => Ok(directory),
         Err(error) => Err(Why::Directory { path: directory, error }),
+    }
+}
+
+/// The program that holds sandboxes of a backend; `None` for the kernel. `auto` takes a container program where one is installed.
+pub fn program_of(backend: SandboxBackend, environment: &Environment) -> Option<&'static str> {
+    let is_there = |name: &&'static str| Cli::new(name, environment).is_installed();
+    match backend {
+        SandboxBackend::Docker => Some("docker"),
+        SandboxBackend::Podman => Some("podman"),
+        SandboxBackend::Local => None,
+        SandboxBackend::Auto => ["docker", "podman"].into_iter().find(is_there),
     }
 }
 

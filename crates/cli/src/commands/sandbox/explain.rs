@@ -4,7 +4,9 @@ use openclaw_config::Config;
 use openclaw_config::settings::{Elevated, SandboxScope};
 use openclaw_protocol::AgentId;
 use openclaw_sessions::{SessionKey, SessionSettings};
-use openclaw_tools::sandbox::{Registry, SandboxPolicy, SandboxSettings, Sandboxes, Source, scope_key};
+use openclaw_tools::sandbox::{
+    Registry, SandboxPolicy, SandboxSettings, Sandboxes, Source, program_of, scope_key,
+};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -50,6 +52,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
         "sandbox": {
             "mode": settings.mode.as_str(),
             "backend": settings.backend.as_str(),
+            "backendInUse": program_of(settings.backend, config.environment()).unwrap_or("local"),
             "kernel": kernel,
             "limits": noted,
             "scope": settings.scope.as_str(),
@@ -133,6 +136,7 @@ fn print(document: &Value, leaving: Option<&str>) {
         ("In a sandbox", "sessionIsSandboxed"),
         ("Mode", "mode"),
         ("Backend", "backend"),
+        ("Backend in use", "backendInUse"),
         ("Kernel", "kernel"),
         ("Scope", "scope"),
         ("Agent workspace access", "workspaceAccess"),
