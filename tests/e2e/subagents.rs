@@ -437,12 +437,23 @@ async fn what_an_older_process_left_is_told() {
     let run = json!({"runId": "old", "childSessionKey": "agent:main:subagent:old", "requesterSessionKey": "main",
         "requesterDisplayKey": "main", "task": "dig", "cleanup": "keep", "createdAt": now, "startedAt": now,
         "requesterChannel": "webchat"});
-    let document = json!({"version": 1, "runs": {"old": run, "bad": 7}});
+    let ended = json!({"runId": "ended", "childSessionKey": "agent:main:subagent:ended", "requesterSessionKey": "agent:main:main",
+        "requesterDisplayKey": "main", "task": "dig", "cleanup": "keep", "createdAt": now, "startedAt": now, "endedAt": now + 5_000});
+    let sessions = sessions_dir(&gateway);
+    std::fs::create_dir_all(&sessions).unwrap();
+    let row = json!({"agent:main:subagent:ended": {"sessionId": "e1", "updatedAt": now}});
+    std::fs::write(sessions.join("sessions.json"), row.to_string()).unwrap();
+    std::fs::write(sessions.join("e1.jsonl"), "{\"type\":\"session\",\"version\":3,\"id\":\"e1\"}\n")
+        .unwrap();
+    let document = json!({"version": 1, "runs": {"old": run, "ended": ended, "bad": 7}});
     std::fs::write(dir.join("runs.json"), document.to_string()).unwrap();
     gateway.start().await.unwrap();
     let rows = lists(&gateway, are_over).await;
-    assert_eq!(rows[0]["outcome"], json!({"status": "error", "error": "gateway restarted"}));
-    assert_eq!(rows[0]["announced"], json!({"status": "sent"}));
+    assert_eq!(rows[0]["outcome"], json!({"status": "unknown"}));
+    assert_eq!(rows[1]["outcome"], json!({"status": "error", "error": "gateway restarted"}));
+    for row in &rows {
+        assert_eq!(row["announced"], json!({"status": "sent"}));
+    }
     let names = || {
         let files = std::fs::read_dir(&dir).unwrap();
         files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
@@ -450,10 +461,15 @@ async fn what_an_older_process_left_is_told() {
     assert!(names().iter().any(|name| name.starts_with("runs.json.damaged-")), "{:?}", names());
     let mut client = gateway.client().await.unwrap();
     let history = crate::conversation::history(&mut client, "main").await;
+    let has = |begin: &str, end: &str| {
+        history.iter().any(|said| said.starts_with(begin) && said.trim_end().ends_with(end))
+    };
     assert!(
-        history[0].starts_with("assistant: Status: error\nResult: (not available)\nNotes: gateway restarted"),
+        has("assistant: Status: error\nResult: (not available)\nNotes: gateway restarted", ""),
         "{history:?}"
     );
+    let transcript = format!("sessionId e1 • transcript {}", sessions.join("e1.jsonl").display());
+    assert!(has("assistant: Status: unknown\nResult: (not available)\nNotes: -", &transcript), "{history:?}");
     // Half of a file is kept too, and the gateway starts.
     gateway.kill().await.unwrap();
     std::fs::write(dir.join("runs.json"), "{\"version\": 2, \"runs\": {\"a\"").unwrap();

@@ -89,16 +89,16 @@ fn read(text: &[u8], rules: &KeyRules) -> Read {
         (None, _) => return broken("it has no version".to_owned()),
     };
     let mut runs = BTreeMap::new();
-    let mut problem = None;
+    let mut problems = Vec::new();
     for (id, row) in rows {
         match read_row(id, row, rules) {
             Ok(run) => {
                 runs.insert(id.clone(), run);
             }
-            Err(error) => problem = Some(format!("run {id}: {error}")),
+            Err(error) => problems.push(format!("run {id}: {error}")),
         }
     }
-    Read { runs, problem }
+    Read { runs, problem: (!problems.is_empty()).then(|| problems.join("; ")) }
 }
 
 fn read_row(id: &str, row: &Value, rules: &KeyRules) -> Result<ChildRun, String> {
@@ -178,6 +178,11 @@ mod tests {
             (json!({"version": 2}), 0, "it has no \"runs\""),
             (json!({"version": 2, "runs": {"a": 1, "b": run}}), 1, "run a: it is no object"),
             (json!({"version": 2, "runs": {"a": {"task": "t"}}}), 0, "run a: it has no childSessionKey"),
+            (
+                json!({"version": 2, "runs": {"a": 1, "c": "2"}}),
+                0,
+                "run a: it is no object; run c: it is no object",
+            ),
             (
                 json!({"version": 2, "runs": {"a": {"childSessionKey": "agent:main:dm:1", "requesterSessionKey": "main", "task": "t"}}}),
                 0,

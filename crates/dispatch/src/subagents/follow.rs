@@ -79,9 +79,10 @@ fn note_end(runner: &Runner, run: ChildRun, record: Option<&RunRecord>) -> (Chil
     if let (true, None, Some(outcome)) = (run.has_ended(), record, run.outcome.clone()) {
         return (run, outcome);
     }
-    let ended = outcome(record);
+    let ended = outcome(record, run.has_ended());
     let started_at = record.and_then(|record| record.started_at).or(run.started_at);
-    let ended_at = record.map_or_else(|| runner.shared.clock.now_ms(), |record| record.ended_at);
+    let ended_at = record.map(|record| record.ended_at).or(run.ended_at);
+    let ended_at = ended_at.unwrap_or_else(|| runner.shared.clock.now_ms());
     let run = ChildRun { started_at, ended_at: Some(ended_at), outcome: Some(ended.clone()), ..run };
     runner.subagents.runs.change(&run.run_id, |listed| {
         listed.started_at = run.started_at;
@@ -262,6 +263,8 @@ async fn stats(runner: &Runner, run: &ChildRun) -> Stats {
     let key = &run.child_session_key;
     let entry = runner.entry_or_none(key).await;
     let entry = entry.as_deref();
+    let agent = runner.key_rules().agent_of(key);
+    let transcript = entry.and_then(|entry| runner.deps.transcripts.find(&agent, entry));
     let runtime_ms = run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
     Stats {
         runtime_ms,
@@ -271,7 +274,7 @@ async fn stats(runner: &Runner, run: &ChildRun) -> Stats {
         cost: entry.and_then(|entry| cost(runner, entry)),
         session_key: key.to_string(),
         session_id: entry.and_then(|entry| entry.session_id.as_ref()).map(ToString::to_string),
-        transcript: entry.and_then(|entry| entry.session_file.as_deref()).map(str::to_owned),
+        transcript: transcript.map(|found| found.to_string()),
     }
 }
 

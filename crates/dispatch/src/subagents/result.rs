@@ -16,8 +16,8 @@ use crate::runner::Runner;
 /// Messages of a child in which its last words are looked for.
 const LOOKED_AT: usize = 50;
 
-/// How a run ended, as it is told. `None`: nobody knows any more, because the gateway ended while it ran.
-pub(super) fn outcome(record: Option<&RunRecord>) -> ChildOutcome {
+/// How a run ended, as it is told. `None`: nobody knows any more, because the gateway ended while it ran; unless it is listed as ended.
+pub(super) fn outcome(record: Option<&RunRecord>, has_ended: bool) -> ChildOutcome {
     let (status, error) = match record.map(|record| &record.outcome) {
         Some(RunOutcome::Ok { .. }) => (ChildStatus::Ok, None),
         Some(RunOutcome::Error { message, .. }) => (ChildStatus::Error, Some(message.clone())),
@@ -25,6 +25,7 @@ pub(super) fn outcome(record: Option<&RunRecord>) -> ChildOutcome {
             (ChildStatus::Error, Some("stopped".to_owned()))
         }
         Some(RunOutcome::Aborted { .. }) => (ChildStatus::Timeout, None),
+        None if has_ended => (ChildStatus::Unknown, None),
         None => (ChildStatus::Error, Some("gateway restarted".to_owned())),
     };
     ChildOutcome { status, error }
