@@ -43,6 +43,7 @@ mod doctor;
 mod doors;
 mod dotenv;
 mod edited_between_turns;
+mod endless;
 mod exposure;
 mod failover;
 mod frame_limits;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::{message, send, turn};
 use crate::gateway;
-use crate::session_tools::{asked_call, system, tool_said};
+use crate::session_tools::{asked_call, tool_said};
 use crate::telegram::{bot, open};
 
 /// Who began the run that hangs.
@@ -132,7 +132,8 @@ async fn a_stop_ends_what_a_session_does_whoever_began_it() {
             assert_eq!(turn(&mut client, &key, FREE, &format!("{key}-free")).await, "hello", "{at}");
             let requests = model.requests();
             let note = "Note: the user stopped the run before this message.";
-            let said = requests.last().unwrap().body.to_string();
+            let is_free = |request: &&Captured| request.last_user_text().contains(FREE);
+            let said = requests.iter().rfind(is_free).unwrap().body.to_string();
             assert!(said.contains(note), "{at}: {said}");
         }
     }
@@ -144,7 +145,7 @@ async fn a_stop_on_a_platform_ends_what_programs_began() {
     let mut gateway = bot(&server, &model, open(), json!({})).await;
     let mut client = gateway.client().await.unwrap();
     program(&mut client, "main", "hang", "run").await;
-    has_begun(&mut client, "run").await;
+    model.arrived(1).await;
     program(&mut client, "main", "hang on", "waits").await;
     server.push(private_message(7, "/stop"));
     let told = server.nth_call("sendMessage", 1).await;
@@ -153,11 +154,10 @@ async fn a_stop_on_a_platform_ends_what_programs_began() {
         is_over(&mut client, run).await;
     }
     // A start does not take them up again.
-    let asked = model.requests().len();
     gateway.crash_and_restart().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", FREE, "free").await, "hello");
-    assert_eq!(model.requests().len(), asked + 1);
+    assert_eq!(model.requests().len(), 2);
 }
 
 /// A stop of a talk ends it in the session where it is; the other session is not touched.
@@ -166,64 +166,21 @@ async fn a_talk_that_is_stopped_is_over() {
     let model = ModelServer::answering(reply).await;
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    for (n, step) in ["another session", "an answer of another session"].into_iter().enumerate() {
+    let mut asked = 0;
+    // With what the model is asked until it hangs.
+    for (n, (step, requests)) in
+        [("another session", 3), ("an answer of another session", 4)].into_iter().enumerate()
+    {
         let key = format!("agent:main:s{n}");
         let run = hangs(&mut client, &model, step, &key).await;
-        let before = model.requests().len();
+        asked += requests;
+        model.arrived(asked).await;
         stop(&mut client, "/stop", &key, &run).await;
         is_over(&mut client, &run).await;
         for session in [key.clone(), format!("{key}-other")] {
             assert_eq!(turn(&mut client, &session, FREE, &format!("{session}-free")).await, "hello");
         }
-        assert_eq!(model.requests().len(), before + 2, "nothing follows: {step}");
+        asked += 2;
+        assert_eq!(model.requests().len(), asked, "nothing follows: {step}");
     }
-}
-
-/// Two sessions of which each writes to the other whenever it is written to.
-fn writes_back(request: &Captured) -> Reply {
-    let context = system(request);
-    match () {
-        () if request.ends_with_tool_result() => Reply::text("done"),
-        () if context.contains("Agent-to-agent reply step:") => Reply::text("REPLY_SKIP"),
-        () if context.contains("Agent-to-agent announce step:") => Reply::text("ANNOUNCE_SKIP"),
-        () => {
-            let to = match context.contains("Agent 2 (target) session: agent:main:side") {
-                true => "main",
-                false => "agent:main:side",
-            };
-            let args = json!({"sessionKey": to, "message": "and you?", "timeoutSeconds": 0});
-            Reply::tool("call-1", "sessions_send", &args)
-        }
-    }
-}
-
-/// Waits until so many sends were refused.
-async fn refused(model: &ModelServer, times: usize) {
-    let is_refusal = |request: &&Captured| tool_said(request).contains("Not sent: ");
-    loop {
-        let asked = model.requests();
-        if asked.iter().filter(is_refusal).count() >= times {
-            return;
-        }
-        model.arrived(asked.len() + 1).await;
-    }
-}
-
-#[tokio::test]
-async fn sessions_that_write_to_each_other_for_ever_are_ended() {
-    let model = ModelServer::answering(writes_back).await;
-    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    send(&mut client, "main", "begin", "r1").await;
-    // How many there were survives the process.
-    model.arrived(10).await;
-    gateway.crash_and_restart().await.unwrap();
-    refused(&model, 1).await;
-    // A person begins anew.
-    let mut client = gateway.client().await.unwrap();
-    assert_eq!(turn(&mut client, "main", "again", "r2").await, "done");
-    refused(&model, 2).await;
-    // The first run asks twice; so does each of eight messages, which is answered and has a last word. A crash has some asked again.
-    let (all, asked) = (2 * (2 + 8 * 4), model.requests().len());
-    assert!(asked <= all + 10, "{asked}");
 }

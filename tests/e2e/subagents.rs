@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::conversation::{end, send, sessions_dir, turn};
 use crate::gateway;
 use crate::telegram::{bot, merge, open};
+use crate::tools_invoke::invoke;
 
 /// How long something may take that nobody tells of.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -672,6 +673,8 @@ async fn no_more_children_than_are_allowed() {
     assert!(
         answers[2]["error"].as_str().unwrap().contains("agents.defaults.subagents.maxChildrenPerAgent: 2")
     );
+    // The two of the requester, and the one child that is at work.
+    model.arrived(3).await;
     let list = turn(&mut client, "main", "/subagents", "r2").await;
     assert!(list.contains("Active: 2 · Done: 0") && list.matches("running").count() == 1, "{list}");
     assert!(list.contains(") queued · "), "{list}");
@@ -777,4 +780,18 @@ async fn a_stop_of_a_client_stops_them_too() {
         let row = rows.iter().find(|row| row["requesterSessionKey"] == key).unwrap();
         assert_eq!(row["announced"], json!({"status": "skipped", "error": "stopped"}), "{stop}: {row}");
     }
+}
+
+#[tokio::test]
+async fn a_child_of_a_session_that_nobody_has_used_is_told_of_there() {
+    let model = ModelServer::answering(|_| Reply::text("dug")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let body = json!({"tool": "sessions_spawn", "args": {"task": "dig"}, "sessionKey": "agent:main:ci"});
+    let (status, told) = invoke(gateway.port(), &body).await;
+    assert_eq!((status, &told["result"]["details"]["status"]), (200, &json!("accepted")), "{told}");
+    let rows = lists(&gateway, are_over).await;
+    assert_eq!(rows[0]["announced"], json!({"status": "sent"}), "{rows:?}");
+    let mut client = gateway.client().await.unwrap();
+    let said = crate::conversation::history(&mut client, "agent:main:ci").await;
+    assert!(said[0].starts_with("assistant: Status: success\nResult: dug"), "{said:?}");
 }

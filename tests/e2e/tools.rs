@@ -66,3 +66,20 @@ async fn a_model_that_goes_in_circles_is_told_and_stopped_when_the_owner_says() 
     let told = end.to_string();
     assert!(told.contains("Stopped: the model made the same read call 3 times in a row."), "{told}");
 }
+
+#[tokio::test]
+async fn a_call_that_is_repeated_while_its_result_changes_is_no_circle() {
+    let grows = json!({"command": "echo x >> log; wc -l < log"});
+    let model = ModelServer::answering(move |request| {
+        let results = request.messages().iter().filter(|message| message["role"] == "tool").count();
+        if results < 6 { Reply::tool("c", "exec", &grows) } else { Reply::text("six lines") }
+    })
+    .await;
+    let guard = json!({"tools": {"loopGuard": {"warnAfter": 2, "stopAfter": 3}}});
+    let gateway = gateway().fake_model(&model.v1()).config(guard).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "go", "run-1").await;
+    let end = end(&mut client, "run-1").await;
+    assert_eq!(end["message"]["content"][0]["text"], "six lines", "{end}");
+    assert!(!model.requests().last().unwrap().body.to_string().contains("times in a row"));
+}

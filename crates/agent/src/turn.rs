@@ -377,7 +377,7 @@ impl Turn {
         let Phase::Tools { mut calls, .. } = std::mem::replace(&mut self.phase, Phase::Ended) else { return };
         let Some(call) = calls.pop_front() else { return };
         let mut executed = executed;
-        let repeated = self.repetition.count(&call);
+        let repeated = self.repetition.count(&call, &executed.result.content);
         if repeated >= self.limits.identical_calls_warn {
             executed.result.content.push(Block::text(repetition::warning(repeated)));
         }

@@ -12,6 +12,7 @@ use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, Sessions
 use openclaw_config::ResolvedAgent;
 use openclaw_sessions::entry::DeliveryContext;
 
+use crate::lineage::Lineage;
 use crate::messages::turn::MessageTurn;
 use crate::origin::Origin;
 use crate::runner::Runner;
@@ -28,8 +29,8 @@ pub(crate) struct CallingRun {
     pub(crate) origin: Option<Box<Origin>>,
     /// Whether a person asked for it.
     pub(crate) by_person: bool,
-    /// How many messages of sessions to each other it follows from.
-    pub(crate) relayed: u8,
+    /// What it follows from that no person said.
+    pub(crate) lineage: Lineage,
     /// Its place in its global lane; `None` where no session stands still for it: a client calls the tool.
     pub(crate) place: Option<Arc<LanePlace>>,
 }

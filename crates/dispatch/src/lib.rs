@@ -26,6 +26,7 @@ mod intake;
 mod job;
 mod journal;
 mod lane;
+mod lineage;
 pub mod messages;
 mod notices;
 mod origin;

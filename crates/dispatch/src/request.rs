@@ -20,6 +20,7 @@ use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrivals::Arrivals;
 use crate::beat::{Beat, BeatMessage};
 use crate::commands::{self, Intent, Names, Spoken, TextCommands};
+use crate::lineage::Lineage;
 use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::session_tools::exchange::Exchange;
@@ -121,9 +122,9 @@ pub(crate) struct Request {
     /// Who says it, if that is no person: another session, or the gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) provenance: Option<Provenance>,
-    /// How many messages of sessions to each other it follows from, one from the other, since a person or the clock began.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) relayed: u8,
+    /// What it follows from that no person said.
+    #[serde(skip_serializing_if = "Lineage::is_new")]
+    pub(crate) lineage: Lineage,
     /// The talk between two sessions that it is a step of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exchange: Option<Box<Exchange>>,
@@ -365,12 +366,6 @@ impl Request {
                 .chain(self.images.iter().map(image_bytes))
                 .sum::<usize>()
     }
-}
-
-/// Whether a count need not be stored.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(count: &u8) -> bool {
-    *count == 0
 }
 
 fn image_bytes(block: &Block) -> usize {

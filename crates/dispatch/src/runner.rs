@@ -434,7 +434,7 @@ async fn run_agent(
         is_sandboxed: prepared.is_sandboxed,
         origin: row.payload.origin.clone(),
         by_person: row.payload.is_chat(),
-        relayed: row.payload.relayed,
+        lineage: row.payload.lineage,
         place: Some(Arc::clone(place)),
     };
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();

@@ -27,6 +27,7 @@ use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
 use serde_json::{Value, json};
 
+use crate::lineage::Lineage;
 use crate::messages::turn::MessageTurn;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
@@ -42,8 +43,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) channel: Option<String>,
     /// The run.
     pub(crate) turn: &'a MessageTurn,
-    /// How many messages of sessions to each other the run follows from.
-    pub(crate) relayed: u8,
+    /// What the run follows from that no person said.
+    pub(crate) lineage: Lineage,
     /// The place that it lends while it waits; `None` if no session stands still meanwhile.
     pub(crate) place: Option<&'a LanePlace>,
 }

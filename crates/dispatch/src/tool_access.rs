@@ -144,9 +144,13 @@ fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>)
     };
     let (shared, shared_by) = (&config.tools.policy, by(&config.tools.by_provider));
     let (own, own_by) = (&agent.tool_policy, by(&agent.tool_policy_by_provider));
+    // Profile and `alsoAllow` are each the agent's, else everyone's.
     let profile_of = |own: Option<(Label, &ToolPolicy)>, shared: Option<(Label, &ToolPolicy)>| {
-        let (label, policy) = own.filter(|(_, policy)| policy.profile.is_some()).or(shared)?;
-        profile_step(label, policy)
+        let both = || own.into_iter().chain(shared);
+        let (label, profile) = both().find_map(|(label, policy)| Some((label, policy.profile?)))?;
+        let also_allow = both().find_map(|(_, policy)| policy.also_allow.clone());
+        let policy = ToolPolicy { profile: Some(profile), also_allow, ..ToolPolicy::default() };
+        Some(PolicyStep { label, policy })
     };
     let mut steps = Vec::new();
     steps.extend(profile_of(Some(("agents.list[].tools.profile", own)), Some(("tools.profile", shared))));
@@ -164,12 +168,6 @@ fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>)
         steps.push(list_step("tools.subagents.tools", &config.tools.subagents.tools));
     }
     steps
-}
-
-/// A profile and what it allows besides.
-fn profile_step(label: Label, policy: &ToolPolicy) -> Option<PolicyStep> {
-    let (profile, also_allow) = (Some(policy.profile?), policy.also_allow.clone());
-    Some(PolicyStep { label, policy: ToolPolicy { profile, also_allow, ..ToolPolicy::default() } })
 }
 
 /// The lists alone.

@@ -1,33 +1,51 @@
 //! Noticing a model that goes in circles (spec `agent-runtime.md` §2.4).
 
-use openclaw_protocol::message::ToolCall;
+use openclaw_protocol::message::{Block, ToolCall};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-/// Counts consecutive identical calls.
+/// Counts consecutive identical calls that had the same result: one that is repeated to see what has changed is no circle while something
+/// changes.
 #[derive(Debug, Default)]
 pub(super) struct Repetition {
-    last: Option<(String, Value)>,
+    last: Option<Made>,
     count: u32,
 }
 
+/// A call that was made.
+#[derive(Debug, PartialEq)]
+struct Made {
+    name: String,
+    arguments: Value,
+    /// Of its result, which may be large.
+    digest: Option<[u8; 32]>,
+}
+
 impl Repetition {
-    /// Counts a call; how many identical ones there were in a row, this one included.
-    pub(super) fn count(&mut self, call: &ToolCall) -> u32 {
-        let same =
-            self.last.as_ref().is_some_and(|(name, args)| *name == call.name && *args == call.arguments);
-        if same {
+    /// Counts a call with its result; how many identical ones there were in a row, this one included.
+    pub(super) fn count(&mut self, call: &ToolCall, result: &[Block]) -> u32 {
+        let made =
+            Made { name: call.name.clone(), arguments: call.arguments.clone(), digest: digest(result) };
+        if self.last.as_ref() == Some(&made) {
             self.count += 1;
         } else {
-            self.last = Some((call.name.clone(), call.arguments.clone()));
+            self.last = Some(made);
             self.count = 1;
         }
         self.count
     }
 }
 
+fn digest(result: &[Block]) -> Option<[u8; 32]> {
+    let mut digest = Sha256::new();
+    // There is no block that can't be written.
+    serde_json::to_writer(&mut digest, result).ok()?;
+    Some(digest.finalize().into())
+}
+
 /// What the model is told.
 pub(super) fn warning(count: u32) -> String {
     format!(
-        "[openclaw] This exact call was made {count} times in a row. Doing it again will not change the result: try something else, or tell the user what is in the way."
+        "[openclaw] This exact call was made {count} times in a row, with the same result. Doing it again will not change the result: try something else, or tell the user what is in the way."
     )
 }

@@ -29,7 +29,7 @@ impl RunHost {
             viewer: Viewer { agent: run.agent.id.clone(), key: key.clone(), sight },
             channel,
             turn: &run.turn,
-            relayed: run.relayed,
+            lineage: run.lineage,
             place: run.place.as_deref(),
         }
     }

@@ -15,7 +15,7 @@ impl SubagentsHost for RunHost {
                 key: &turn.session_key,
                 agent: &self.run.agent,
                 origin: self.run.asked_in(),
-                relayed: self.run.relayed,
+                lineage: self.run.lineage,
                 call: turn.delivery_id(call.call_id, call.args),
             };
             Ok(spawner.spawn(call).await)

@@ -16,6 +16,7 @@ use super::{NotBegun, Runner, sandbox};
 use crate::commands::Context;
 use crate::host::CallingRun;
 use crate::inbox::Row;
+use crate::lineage::Lineage;
 use crate::messages::turn::{Bound, MessageTurn};
 use crate::session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
 
@@ -84,7 +85,7 @@ impl Runner {
             agent: agent.clone(),
             origin: None,
             by_person: true,
-            relayed: 0,
+            lineage: Lineage::default(),
             place: None,
         });
         let call = ToolCall {

@@ -67,7 +67,7 @@ impl Runner {
                 is_sandboxed: sandbox.is_some(),
                 origin: row.payload.origin.clone(),
                 by_person: row.payload.is_chat(),
-                relayed: row.payload.relayed,
+                lineage: row.payload.lineage,
                 place: Some(Arc::new(LanePlace::new(MAIN_LANE, None))),
             }),
             workspace: &session.agent.workspace,

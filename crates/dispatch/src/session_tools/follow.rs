@@ -41,11 +41,11 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
 impl Runner {
     /// Makes what follows a step durable. Nothing follows most messages.
     pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) {
-        let talk = |request: &Request| Some((request.exchange.clone()?, request.relayed));
-        let Some((exchange, relayed)) = self.of_request(row, talk).await else { return };
+        let talk = |request: &Request| Some((request.exchange.clone()?, request.lineage));
+        let Some((exchange, lineage)) = self.of_request(row, talk).await else { return };
         let id = exchange.id.clone();
         let Some((run_id, key, mut request)) = exchange.next(end_of(record)) else { return };
-        request.relayed = relayed.saturating_add(1);
+        request.lineage = lineage.of_message();
         if let Some(address) = &request.deliver_to
             && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
         {

@@ -25,9 +25,6 @@ use crate::runner::Runner;
 const MOST_TURNS: u8 = 5;
 /// The longest wait, in seconds: that of the longest run.
 const LONGEST_WAIT: u64 = 2_147_000;
-/// Messages of sessions to each other, each because of the one before, after which a person has to say something first: the longest talk
-/// has seven.
-const MOST_RELAYED: u8 = 8;
 /// What is said of a run that has not ended in time.
 const IN_PROGRESS: &str = "agent run still in progress";
 /// The same where it can't end as long as it is waited for.
@@ -54,8 +51,8 @@ impl Caller<'_> {
         if found.row.is_none() && found.key.is_subagent() {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
         }
-        if self.relayed >= MOST_RELAYED {
-            return Ok(refused(Refusal::Forbidden(too_many())));
+        if let Some(why) = self.lineage.refuses_message() {
+            return Ok(refused(Refusal::Forbidden(why)));
         }
         let shown = self.shown(&found.key);
         let failed = |error: &str| json!({"runId": run_id.as_str(), "status": "error", "error": error, "sessionKey": shown});
@@ -65,7 +62,7 @@ impl Caller<'_> {
         }
         let exchange = self.exchange(run_id.clone(), agent, &found, wish).await;
         let key = found.key;
-        let request = Request { relayed: self.relayed + 1, ..exchange.begin() };
+        let request = Request { lineage: self.lineage.of_message(), ..exchange.begin() };
         let accepted = self.runner.accept_own(run_id.clone(), key.clone(), request).await;
         let ended = match accepted {
             Ok(Accepted::Finished(record)) => Some(record),
@@ -240,14 +237,6 @@ impl Caller<'_> {
         place.prepared(self.runner, &self.turn.run_id).await;
         place.lend(&self.runner.shared.global, cancel, waiting).await
     }
-}
-
-/// What a model is told whose message would go on for ever.
-fn too_many() -> String {
-    format!(
-        "Not sent: sessions have written to each other {MOST_RELAYED} times, each because of the one before, and no person has said anything \
-         in between. What you answer now is still heard; a person's next message allows more."
-    )
 }
 
 impl Runner {

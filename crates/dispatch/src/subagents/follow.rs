@@ -135,7 +135,7 @@ async fn announce(
         kind: Kind::Agent,
         text,
         announces: Some(announces),
-        relayed: run.relayed,
+        lineage: run.lineage.of_announcement(),
         provenance: Some(provenance(&run.child_session_key)),
         deliver_to: to,
         ..Request::default()
@@ -199,7 +199,7 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
         lane: Some(STEP_LANE.to_owned()),
         extra_system_prompt: Some(context::of_step(run)),
         provenance: Some(provenance(&run.requester_session_key)),
-        relayed: run.relayed,
+        lineage: run.lineage,
         ..Request::default()
     };
     let run_id = RunId::new(format!("{}:step", run.run_id));

@@ -6,7 +6,7 @@ use openclaw_sessions::entry::DeliveryContext;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::request::is_zero;
+use crate::lineage::Lineage;
 
 /// A sub-agent and what became of it. Unknown fields of the file are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,9 +46,9 @@ pub(crate) struct ChildRun {
     /// What came of telling it. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) announced: Option<Announced>,
-    /// How many messages of sessions to each other its start follows from. Ours.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) relayed: u8,
+    /// What its start follows from that no person said. Ours.
+    #[serde(default, skip_serializing_if = "Lineage::is_new")]
+    pub(crate) lineage: Lineage,
     #[serde(flatten)]
     pub(crate) extra: Map<String, Value>,
 }

@@ -18,6 +18,7 @@ use super::context;
 use super::run::ChildRun;
 use crate::api::{Accepted, DispatchError};
 use crate::handle::Dispatch;
+use crate::lineage::Lineage;
 use crate::request::{Kind, Request};
 use crate::runner::Runner;
 use crate::setup::Settings;
@@ -33,8 +34,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) agent: &'a ResolvedAgent,
     /// Where it was asked for.
     pub(crate) origin: Option<DeliveryContext>,
-    /// How many messages of sessions to each other the run follows from.
-    pub(crate) relayed: u8,
+    /// What the run follows from that no person said.
+    pub(crate) lineage: Lineage,
     /// The same for the same call of the same run, also after a crash.
     pub(crate) call: String,
 }
@@ -75,6 +76,9 @@ impl Spawner<'_> {
         if self.key.is_subagent() {
             return Err(Refusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
         }
+        if let Some(why) = self.lineage.refuses_child() {
+            return Err(Refusal::forbidden(why));
+        }
         let plan = self.plan(&settings, call).await?;
         let (run_id, child) = self.names(&plan.agent)?;
         let dispatch = runner.dispatch().ok_or_else(|| Refusal::error("gateway is shutting down"))?;
@@ -84,6 +88,11 @@ impl Spawner<'_> {
                 json!({"status": "error", "error": error.to_string(), "childSessionKey": child, "runId": run_id}),
             )
         };
+        if runner.entry_or_none(self.key).await.is_none() {
+            // A client may name a session that nobody has used: what is told of the child has to be told to one that is there.
+            let made = self.write_row(self.key, &Map::new()).await;
+            made.map_err(|error| failed(DispatchError::Storage(error)))?;
+        }
         let patch = self.row(&run, &plan).await;
         self.write_row(&child, &patch).await.map_err(|error| failed(DispatchError::Storage(error)))?;
         let request = Request { entry_patch: patch, ..self.request(call, &run, &plan) };
@@ -208,7 +217,7 @@ impl Spawner<'_> {
             cleanup_handled: Some(false),
             cleanup_completed_at: None,
             announced: None,
-            relayed: self.relayed,
+            lineage: self.lineage,
             extra: Map::new(),
         }
     }
@@ -230,7 +239,7 @@ impl Spawner<'_> {
                 source_channel: channel,
                 source_tool: Some("sessions_spawn".to_owned()),
             }),
-            relayed: self.relayed,
+            lineage: self.lineage,
             // The text is the task already.
             spawned: Some(Box::new(ChildRun { task: String::new(), ..run.clone() })),
             ..Request::default()
@@ -272,14 +281,14 @@ impl Spawner<'_> {
         found.is_ok_and(|found| found.rows.is_empty())
     }
 
-    async fn write_row(&self, child: &SessionKey, patch: &Map<String, Value>) -> Result<(), String> {
+    async fn write_row(&self, key: &SessionKey, patch: &Map<String, Value>) -> Result<(), String> {
         let patch = patch.clone();
         let change = Box::new(move |edit: Edit<'_>| {
             edit.entry.merge(&patch, edit.now);
             Ok(())
         });
         // It is in the request too.
-        self.runner.deps.store.record(child, change).await.map(drop).map_err(|error| error.to_string())
+        self.runner.deps.store.record(key, change).await.map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -53,13 +53,14 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Where there is no line that begins with `Result:`, all of it is the result.
+    /// All of it is the result, unless it begins with the line `Result:`, or with `Status:` and that.
     fn of(said: &'a str) -> Self {
         let said = said.trim();
-        let Some(begin) = line_that_begins(said, "Result:") else {
+        let behind_status = said.split_once('\n').filter(|(line, _)| line.starts_with("Status:"));
+        let begun = behind_status.map_or(said, |(_, rest)| rest.trim_start());
+        let Some(rest) = begun.strip_prefix("Result:") else {
             return Self { result: said, notes: None };
         };
-        let rest = said.get(begin + "Result:".len()..).unwrap_or_default();
         let (result, notes) = match line_that_begins(rest, "Notes:") {
             Some(at) => (rest.get(..at).unwrap_or_default(), rest.get(at + "Notes:".len()..)),
             None => (rest, None),
@@ -203,6 +204,16 @@ mod tests {
                 outcome(ChildStatus::Error, Some("late")),
                 "Result: half\nNotes: none",
                 "Status: error\nResult: half\nNotes: late",
+            ),
+            (
+                outcome(ChildStatus::Ok, None),
+                "Suite A: 3 failed.\nDetails: foo\nResult: FAIL\nNotes: see above",
+                "Status: success\nResult: Suite A: 3 failed.\nDetails: foo\nResult: FAIL\nNotes: see above\nNotes: -",
+            ),
+            (
+                outcome(ChildStatus::Ok, None),
+                "Status: ok\n\nResult: x",
+                "Status: success\nResult: x\nNotes: -",
             ),
             (
                 outcome(ChildStatus::Ok, None),

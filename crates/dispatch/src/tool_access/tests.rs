@@ -54,6 +54,7 @@ fn every_step_narrows_what_the_ones_before_left() {
         json!({"byProvider": {"openai/gpt-5.2": {"profile": "minimal"}, "openai": {"allow": ["read"]}}});
     let apply_patch = json!({"exec": {"applyPatch": {"enabled": true}}, "allow": ["exec"]});
     let spawn = json!({"subagents": {"tools": {"allow": ["sessions_spawn"]}}});
+    let (fetches, minimal) = (json!({"alsoAllow": ["web_fetch"]}), json!({"profile": "minimal"}));
     let rows = [
         (json!({}), &none, MAIN, GOOGLE, ALL),
         (json!({"allow": ["read"]}), &none, MAIN, GOOGLE, "read"),
@@ -102,6 +103,23 @@ fn every_step_narrows_what_the_ones_before_left() {
             MAIN,
             GOOGLE,
             "message sessions_list sessions_history sessions_send session_status",
+        ),
+        // What is added belongs to the profile whichever of the two has it.
+        (json!({"profile": "minimal"}), &fetches, MAIN, GOOGLE, "session_status web_fetch"),
+        (json!({"alsoAllow": ["web_fetch"]}), &minimal, MAIN, GOOGLE, "session_status web_fetch"),
+        (
+            json!({"profile": "minimal", "alsoAllow": ["read"]}),
+            &fetches,
+            MAIN,
+            GOOGLE,
+            "session_status web_fetch",
+        ),
+        (
+            json!({"byProvider": {"google": {"profile": "minimal"}}}),
+            &json!({"byProvider": {"google": {"alsoAllow": ["read"]}}}),
+            MAIN,
+            GOOGLE,
+            "read session_status",
         ),
         (spawn.clone(), &none, MAIN, GOOGLE, ALL),
         (spawn, &none, SUBAGENT, GOOGLE, ""),

@@ -128,7 +128,11 @@ async fn create(cli: &Cli, made: Made<'_>, now: i64, hash: &str) -> Result<(), C
 async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
     let Err(error) = cli.run(&words(["image", "inspect", image])).await else { return Ok(()) };
     let is_missing = match &error {
-        ContainerError::Failed { said, .. } => said.to_lowercase().contains("no such image"),
+        // Docker's words, and podman's.
+        ContainerError::Failed { said, .. } => {
+            let said = said.to_lowercase();
+            said.contains("no such image") || said.contains("image not known")
+        }
         _ => false,
     };
     match (is_missing, image == DEFAULT_IMAGE) {
