@@ -408,7 +408,7 @@ async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
     let journal = opened(dir.path());
     let insert = async |text| {
         let row = contract::stored(contract::chat("run-1", text)).await;
-        journal.reserve().await.unwrap()(row).await.unwrap()
+        journal.reserve().await.unwrap()(row, Durability::Synced).await.unwrap()
     };
     assert_eq!(insert("hello").await, Insert::New);
     assert_eq!(insert("another text").await, Insert::Conflict);
@@ -449,7 +449,7 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
         CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
     run_sql(&journal, refuse).await.unwrap();
     let row = async |run| contract::stored(contract::chat(run, "x")).await;
-    let refused = journal.reserve().await.unwrap()(row("during").await).await.unwrap_err();
+    let refused = journal.reserve().await.unwrap()(row("during").await, Durability::Synced).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     let ended = openclaw_sessions::time::now_ms();
     journal.update(finish("before", ended)).await.unwrap_err();
@@ -463,6 +463,6 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     while !journal.read(runs).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(journal.reserve().await.unwrap()(row("after").await).await, Ok(Insert::New));
+    assert_eq!(journal.reserve().await.unwrap()(row("after").await, Durability::Synced).await, Ok(Insert::New));
     assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);
 }
