@@ -65,7 +65,8 @@ pub(crate) type JournalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Jou
 
 /// Room for one message. Taking it stores the message behind all that were stored before; the future ends when the message
 /// is as safe as was asked.
-pub(crate) type Reservation = Box<dyn FnOnce(Row<Stored>, Durability) -> JournalFuture<'static, Insert> + Send>;
+pub(crate) type Reservation =
+    Box<dyn FnOnce(Row<Stored>, Durability) -> JournalFuture<'static, Insert> + Send>;
 
 /// Where messages and deliveries are kept. Changes are made one after the other, in the order in which they are asked for:
 /// all of a change or, after an error, nothing. What has ended is forgotten after a while. Any implementation must pass the

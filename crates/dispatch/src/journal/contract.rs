@@ -46,6 +46,7 @@ on_each! {
     a_run_id_of_another_message_is_a_conflict_and_changes_nothing
     many_clients_are_accepted_at_once_each_exactly_once
     a_message_whose_caller_goes_away_is_accepted_all_the_same
+    a_message_that_nobody_waits_to_see_synced_is_found_all_the_same
     a_run_ends_once
     messages_that_are_run_together_are_found_together_and_end_together
     a_dropped_message_has_ended_or_waits_to_be_told_of
@@ -263,6 +264,24 @@ async fn a_message_whose_caller_goes_away_is_accepted_all_the_same(open: Open) {
     drop(journal.reserve().await.unwrap());
     accept(&journal, chat("b", "x")).await;
     assert_eq!(unfinished(open, dir.path()), ["a", "b"]);
+}
+
+async fn a_message_that_nobody_waits_to_see_synced_is_found_all_the_same(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let reserved = journal.reserve().await.unwrap();
+    let written = reserved(stored(chat("b", "x")).await, Durability::Written).await;
+    assert_eq!(written, Ok(Insert::New));
+    let ended = Update::Finish(finished("a", "x"), Vec::new());
+    assert_eq!(journal.update(ended).await, Ok(true));
+    assert_eq!(unfinished(open, dir.path()), ["b"], "before it is synced");
+    assert_eq!(journal.update(Update::Settle).await, Ok(true));
+    assert_eq!(
+        accept(&journal, chat("b", "x")).await,
+        Insert::Known(Known::Unfinished { accepted_at: 1_000 })
+    );
+    assert_eq!(unfinished(open, dir.path()), ["b"]);
 }
 
 async fn a_run_ends_once(open: Open) {

@@ -557,7 +557,8 @@ impl Journal for MemoryJournal {
     fn reserve(&self) -> JournalFuture<'_, Reservation> {
         let journal = self.clone();
         self.work(|_| {
-            let reservation: Reservation = Box::new(move |row, _| journal.work(|state| Ok(state.accept(row))));
+            let reservation: Reservation =
+                Box::new(move |row, _| journal.work(|state| Ok(state.accept(row))));
             Ok(reservation)
         })
     }

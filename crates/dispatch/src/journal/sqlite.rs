@@ -141,7 +141,8 @@ impl Journal for SqliteJournal {
             let refused = self.refused.clone();
             let reservation: Reservation = Box::new(move |row, durability| {
                 let (reply, answer) = oneshot::channel();
-                let mailbox = permit.send(Mail::Work(writer::work(Accept { row, durability, refused }, reply)));
+                let mailbox =
+                    permit.send(Mail::Work(writer::work(Accept { row, durability, refused }, reply)));
                 Box::pin(async move { answered(&mailbox, answer).await })
             });
             Ok(reservation)
