@@ -483,8 +483,8 @@ async fn done<P: Asked>(
 /// Notes the end of a run, with what its chat platform is told; what follows from it is stored first, and begins after. Should the disk
 /// refuse, it is tried again.
 pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
-    let following = runner.follow(row, record).await;
     let replies = runner.replies(row, record, said).await;
+    let following = runner.follow(row, record).await;
     let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
     let others = row.others();
