@@ -10,6 +10,7 @@ use crate::conversation::{end, send, sessions_dir, turn};
 use crate::gateway;
 use crate::session_tools::{asked_call, system, tool_said};
 use crate::telegram::bot;
+use crate::tools_invoke::invoke;
 
 /// What a request is in a talk, in a word.
 fn step(request: &Captured) -> String {
@@ -249,6 +250,38 @@ async fn a_talk_goes_on_after_the_process_was_killed_and_says_its_last_word_once
         server.push(forum_message(-100, 42, 5, "and now?"));
         server.has_made("the next answer", |made| made.len() == 3).await;
         assert_eq!(server.made()[2]["text"], "hello", "{at}: nothing was said twice");
+    }
+}
+
+/// Who waits for a reply has it before what follows is synced, and before it begins.
+#[tokio::test]
+async fn what_follows_a_reply_is_not_lost_with_the_process_that_gave_it() {
+    for round in 0..3 {
+        let server = TelegramServer::start().await;
+        let gate = Gate::new();
+        let held = gate.clone();
+        let model = model(move |step, _| match step {
+            "turn 1" => Some(Reply::steps([Step::Wait(held.clone()), Step::Text("REPLY_SKIP".to_owned())])),
+            "announce" => Some(Reply::text("All is well.")),
+            _ => None,
+        })
+        .await;
+        let mut gateway = with_topic(&model, &server).await;
+        let args = json!({"sessionKey": TOPIC, "message": "ping", "timeoutSeconds": 20});
+        let call = json!({"tool": "sessions_send", "args": args});
+        let (status, told) = invoke(gateway.port(), &call).await;
+        let reply = &told["result"]["details"]["reply"];
+        assert_eq!((status, reply), (200, &json!("pong")), "{round}: {told}");
+        gateway.kill().await.unwrap();
+        gate.open();
+        gateway.start().await.unwrap();
+        server.has_made("the announcement", |made| made.len() == 2).await;
+        assert_eq!(server.made()[1]["text"], "All is well.", "{round}");
+        server.push(forum_message(-100, 42, 5, "and now?"));
+        server.has_made("the next answer", |made| made.len() == 3).await;
+        assert_eq!(server.made()[2]["text"], "hello", "{round}: nothing was said twice");
+        let asked = model.requests().iter().filter(|request| step(request) == "primary").count();
+        assert_eq!(asked, 1, "{round}: the reply stands");
     }
 }
 

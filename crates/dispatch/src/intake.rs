@@ -18,7 +18,7 @@ use crate::inbox::{
     Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, Waited, regrouped,
 };
 use crate::job::Job;
-use crate::journal::JournalError;
+use crate::journal::{Durability, JournalError};
 use crate::lane::{Arrival, Command, Supervisor};
 use crate::origin::Origin;
 use crate::request::Request;
@@ -53,6 +53,28 @@ pub(crate) async fn accept(
     request: Request,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
+    let stored = store(&runner, &lanes, run_id, session_key, request, (placed, Durability::Synced)).await?;
+    Ok(stored.hand_over(&runner, &lanes))
+}
+
+/// A message in the inbox that its lane waits for.
+#[must_use = "the lane waits for it; dropped, the next start takes it up"]
+pub(crate) struct Arriving {
+    accepted: Accepted,
+    /// Of a new one.
+    lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
+}
+
+/// Gives a message its place in its session and in the inbox, as safe as is asked. Its lane must not have it before it is synced: what
+/// a run writes would be there already when the message is stored again.
+pub(crate) async fn store(
+    runner: &Arc<Runner>,
+    lanes: &Arc<Supervisor>,
+    run_id: RunId,
+    session_key: SessionKey,
+    request: Request,
+    (placed, durability): (oneshot::Sender<()>, Durability),
+) -> Result<Arriving, DispatchError> {
     let shared = &runner.shared;
     let is_new = shared.registry.end_of(&run_id).is_none();
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
@@ -71,7 +93,7 @@ pub(crate) async fn accept(
         // The next start works in the order of the inbox: it has to be that of the lanes.
         let _one_at_a_time = lanes.placing.lock();
         let slip = new_slip(run_id, session_key, shared.clock.now_ms());
-        (slip.clone(), seat.take(), reservation(slip.with(stored)))
+        (slip.clone(), seat.take(), reservation(slip.with(stored), durability))
     };
     drop(placed);
     let insert = storing.await.map_err(refused)?;
@@ -85,21 +107,28 @@ pub(crate) async fn accept(
         Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
         Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
     };
-    if !matches!(accepted, Accepted::New { .. }) {
-        return Ok(Receipt { accepted, _gate: None });
+    let is_new = matches!(accepted, Accepted::New { .. });
+    Ok(Arriving { accepted, lane: is_new.then(|| (lane, slip.with(queued))) })
+}
+
+impl Arriving {
+    /// Lets its lane have it.
+    pub(crate) fn hand_over(self, runner: &Arc<Runner>, lanes: &Arc<Supervisor>) -> Receipt {
+        let Self { accepted, lane } = self;
+        let Some((lane, row)) = lane else { return Receipt { accepted, _gate: None } };
+        runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+        let gate = CancellationToken::new();
+        let since = row.accepted_at;
+        let row = Arc::new(row);
+        let mut guard = gate.clone().drop_guard();
+        if row.payload.facts.wants.shortcuts {
+            guard = shortcuts::begin(runner, lanes, &row, guard);
+        }
+        let receipt = Receipt { accepted, _gate: Some(guard) };
+        // A lane that has ended meanwhile leaves it to the next start.
+        let _ = lane.send(Job::new(row, gate, since));
+        receipt
     }
-    shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
-    let gate = CancellationToken::new();
-    let since = slip.accepted_at;
-    let row = Arc::new(slip.with(queued));
-    let mut guard = gate.clone().drop_guard();
-    if row.payload.facts.wants.shortcuts {
-        guard = shortcuts::begin(&runner, &lanes, &row, guard);
-    }
-    let receipt = Receipt { accepted, _gate: Some(guard) };
-    // A lane that has ended meanwhile leaves it to the next start.
-    let _ = lane.send(Job::new(row, gate, since));
-    Ok(receipt)
 }
 
 /// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more

@@ -64,8 +64,9 @@ impl From<serde_json::Error> for JournalError {
 pub(crate) type JournalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
 /// Room for one message. Taking it stores the message behind all that were stored before; the future ends when the message
-/// is synced.
-pub(crate) type Reservation = Box<dyn FnOnce(Row<Stored>) -> JournalFuture<'static, Insert> + Send>;
+/// is as safe as was asked.
+pub(crate) type Reservation =
+    Box<dyn FnOnce(Row<Stored>, Durability) -> JournalFuture<'static, Insert> + Send>;
 
 /// Where messages and deliveries are kept. Changes are made one after the other, in the order in which they are asked for:
 /// all of a change or, after an error, nothing. What has ended is forgotten after a while. Any implementation must pass the
@@ -230,6 +231,8 @@ pub(crate) enum Update {
     /// A run begins in a session. The first attempt is counted with it: what a fresh message needs before is no risk, and a
     /// write less.
     Begin(RunId, SessionId),
+    /// Nothing, behind which all that was stored before is synced.
+    Settle,
     /// Runs are to be stopped. The first reason stays. They are stopped whether the disk takes it or not.
     Abort(Vec<RunId>, AbortReason),
     /// A run takes messages into itself that are steered into it: noted before they are in its transcript. One that takes itself
@@ -347,8 +350,9 @@ impl Update {
     /// How safe it is when its future ends.
     pub(crate) fn durability(&self) -> Durability {
         match self {
+            Self::Settle
             // A stop that was acknowledged holds, whatever ends next, and so does what was answered.
-            Self::Abort(..)
+            | Self::Abort(..)
             | Self::Answered(..)
             // The message that leads must not be in a transcript before.
             | Self::Gather { .. }

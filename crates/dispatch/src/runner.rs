@@ -481,10 +481,11 @@ async fn done<P: Asked>(
     Ending::Done(record)
 }
 
-/// Notes the end of a run, with what its chat platform is told; what follows from it comes first. Should the disk refuse, it is tried again.
+/// Notes the end of a run, with what its chat platform is told; what follows from it is stored first, and begins after. Should the disk
+/// refuse, it is tried again.
 pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
-    runner.follow(row, record).await;
     let replies = runner.replies(row, record, said).await;
+    let following = runner.follow(row, record).await;
     let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
     let others = row.others();
@@ -493,6 +494,9 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
         false => Update::FinishAll(record, others, replies),
     };
     let stored = runner.shared.journal.update(update).await;
+    if let Some(following) = following {
+        following.begin();
+    }
     if is_told {
         runner.shared.outbox.wake();
     }

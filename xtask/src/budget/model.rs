@@ -35,6 +35,8 @@ impl Script {
 struct Done {
     /// Tool calls, in all turns.
     tool_calls: usize,
+    /// Answers, in all turns.
+    answers: usize,
     turn: Turn,
 }
 
@@ -79,6 +81,11 @@ impl InstantModel {
         format!("http://{}/v1", self.address)
     }
 
+    /// How often it has answered.
+    pub(super) fn answers(&self) -> usize {
+        lock(&self.done).answers
+    }
+
     /// When it was asked in the last turn, and when it had said its last word.
     pub(super) fn last_times(&self) -> Result<(Instant, Instant)> {
         let turn = std::mem::take(&mut lock(&self.done).turn);
@@ -120,6 +127,7 @@ fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
         rest += &end;
         // Before the bytes go out: whoever reads the end finds the times of this turn.
         let mut times = lock(done);
+        times.answers += 1;
         times.turn.took += asked.elapsed();
         times.turn.ended = Some(Instant::now());
         drop(times);

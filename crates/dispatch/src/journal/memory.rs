@@ -306,6 +306,7 @@ impl State {
 
     fn update(&mut self, update: Update) -> bool {
         match update {
+            Update::Settle => true,
             Update::Attempt(run_id) => {
                 let open = self.message(&run_id).filter(|message| message.finished.is_none());
                 open.map(|Message { attempts, .. }| {
@@ -556,7 +557,8 @@ impl Journal for MemoryJournal {
     fn reserve(&self) -> JournalFuture<'_, Reservation> {
         let journal = self.clone();
         self.work(|_| {
-            let reservation: Reservation = Box::new(move |row| journal.work(|state| Ok(state.accept(row))));
+            let reservation: Reservation =
+                Box::new(move |row, _| journal.work(|state| Ok(state.accept(row))));
             Ok(reservation)
         })
     }

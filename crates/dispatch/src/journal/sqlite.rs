@@ -139,9 +139,10 @@ impl Journal for SqliteJournal {
         Box::pin(async {
             let permit = self.mailbox.clone().reserve_owned().await.map_err(|_| JournalError::Closed)?;
             let refused = self.refused.clone();
-            let reservation: Reservation = Box::new(move |row| {
+            let reservation: Reservation = Box::new(move |row, durability| {
                 let (reply, answer) = oneshot::channel();
-                let mailbox = permit.send(Mail::Work(writer::work(Accept { row, refused }, reply)));
+                let mailbox =
+                    permit.send(Mail::Work(writer::work(Accept { row, durability, refused }, reply)));
                 Box::pin(async move { answered(&mailbox, answer).await })
             });
             Ok(reservation)

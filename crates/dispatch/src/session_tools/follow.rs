@@ -1,7 +1,8 @@
-//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done. Where the process ends in between, the
-//! step is closed again by the next start, and what follows has the same id: it is there once.
+//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done, and synced before its own run begins.
+//! Where the process or the machine ends in between, the step is closed again by the next start, and what follows has the same id: it is
+//! there once.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use openclaw_agent::ReplyPayload;
 use openclaw_protocol::{RunId, SessionKey};
@@ -11,7 +12,9 @@ use tokio::sync::oneshot;
 use super::exchange::{StepEnd, is_unannounced};
 use crate::api::{AbortReason, Accepted, DispatchError, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
-use crate::intake;
+use crate::intake::{self, Arriving};
+use crate::journal::{Durability, Update};
+use crate::lane::Supervisor;
 use crate::request::Request;
 use crate::runner::Runner;
 
@@ -38,13 +41,37 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
     }
 }
 
+/// What follows a step: stored, and not begun before it is synced.
+pub(crate) struct Following {
+    runner: Arc<Runner>,
+    lanes: Arc<Supervisor>,
+    id: RunId,
+    arriving: Arriving,
+}
+
+impl Following {
+    /// Begins it. Nobody waits for its sync: where the machine ends before, the step is closed again, and this is stored again.
+    pub(crate) fn begin(self) {
+        let Self { runner, lanes, id, arriving } = self;
+        let accepting = runner.shared.accepting.clone();
+        accepting.spawn(async move {
+            match runner.shared.journal.update(Update::Settle).await {
+                Ok(_) => drop(arriving.hand_over(&runner, &lanes)),
+                Err(error) => {
+                    tracing::warn!(exchange = %id, %error, "a talk between sessions goes on after the next start");
+                }
+            }
+        });
+    }
+}
+
 impl Runner {
-    /// Makes what follows a step durable. Nothing follows most messages.
-    pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) {
+    /// Stores what follows a step. Nothing follows most messages.
+    pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) -> Option<Following> {
         let talk = |request: &Request| Some((request.exchange.clone()?, request.lineage));
-        let Some((exchange, lineage)) = self.of_request(row, talk).await else { return };
+        let (exchange, lineage) = self.of_request(row, talk).await?;
         let id = exchange.id.clone();
-        let Some((run_id, key, mut request)) = exchange.next(end_of(record)) else { return };
+        let (run_id, key, mut request) = exchange.next(end_of(record))?;
         request.lineage = lineage.of_message();
         if let Some(address) = &request.deliver_to
             && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
@@ -52,9 +79,14 @@ impl Runner {
             tracing::info!(exchange = %id, session = %key, "its last word stays in the session: it may not send there");
             request.deliver_to = None;
         }
-        match self.accept_own(run_id, key, request).await {
-            Ok(_) => {}
-            Err(error) => tracing::warn!(exchange = %id, %error, "a talk between sessions ends early"),
+        let (runner, lanes) = self.itself().zip(self.lanes.get().and_then(Weak::upgrade))?;
+        let (placed, _) = oneshot::channel();
+        match intake::store(&runner, &lanes, run_id, key, request, (placed, Durability::Written)).await {
+            Ok(arriving) => Some(Following { runner, lanes, id, arriving }),
+            Err(error) => {
+                tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
+                None
+            }
         }
     }
 

@@ -2,7 +2,9 @@
 //! for its runs.
 
 use openclaw_protocol::message::Block;
+use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::Dispatch;
@@ -21,7 +23,8 @@ pub struct ToolInvocation {
 }
 
 /// What a tool gave back.
-#[derive(Debug, Clone, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invoked {
     /// Texts and images.
     pub content: Vec<Block>,

@@ -14,7 +14,7 @@ use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::transcript::TranscriptReader;
 use openclaw_sessions::{Row, history};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serde_with_macros::skip_serializing_none;
 
 use super::history::is_tool_result;
@@ -60,9 +60,6 @@ struct Told {
     /// Of a sub-agent: who started it, and how it stands.
     spawned_by: Option<String>,
     state: Option<&'static str>,
-    messages: Option<Vec<Value>>,
-    /// That the messages of this one would have been too many.
-    messages_omitted: Option<bool>,
 }
 
 #[skip_serializing_none]
@@ -87,10 +84,17 @@ impl Caller<'_> {
             }
             let model = models.get(&agent).cloned().unwrap_or_default();
             let Kept { transcript_path, messages, is_omitted } = kept.next().unwrap_or_default();
-            let messages_omitted = is_omitted.then_some(true);
-            told.push(Told { transcript_path, messages, messages_omitted, ..self.row_told(row, &model) });
+            let row = Told { transcript_path, ..self.row_told(row, &model) };
+            let mut row = serde_json::to_value(row).map_err(unreadable)?;
+            if let Some(fields) = row.as_object_mut() {
+                // As they are: all of them together are large.
+                fields.extend(messages.map(|messages| ("messages".to_owned(), messages.into())));
+                fields.extend(is_omitted.then(|| ("messagesOmitted".to_owned(), true.into())));
+            }
+            told.push(row);
         }
-        Ok(json!({"count": told.len(), "sessions": told}))
+        let answer = [("count", told.len().into()), ("sessions", told.into())];
+        Ok(Value::Object(answer.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()))
     }
 
     /// The rows that may be seen and are wanted, newest first.
@@ -167,8 +171,6 @@ impl Caller<'_> {
             transcript_path: None,
             spawned_by: text(&entry.spawned_by),
             state: self.runner.state_of_subagent(&row.key),
-            messages: None,
-            messages_omitted: None,
         }
     }
 

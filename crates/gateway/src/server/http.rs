@@ -7,6 +7,7 @@ use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::connection::{driver, upgrade};
@@ -106,8 +107,10 @@ fn read_only<B>(request: &Request<B>) -> Option<Response<Body>> {
 }
 
 /// A JSON answer.
-pub(super) fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
-    typed(status, "application/json; charset=utf-8", value.to_string().into())
+pub(super) fn json_response(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+    // Nothing that is told has keys that are no texts.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    typed(status, "application/json; charset=utf-8", text.into())
 }
 
 /// A plain text answer.

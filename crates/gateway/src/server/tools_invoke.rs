@@ -8,7 +8,8 @@ use futures_util::StreamExt as _;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use openclaw_dispatch::{InvokeError, ToolInvocation};
+use openclaw_dispatch::{InvokeError, Invoked, ToolInvocation};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::http::{Caller, json_response, text_response};
@@ -24,6 +25,13 @@ pub(super) const PATH: &str = "/tools/invoke";
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// How long a client may take to send them.
 const SENDING: Duration = Duration::from_secs(30);
+
+/// What a client is told of a call that was made. It may be large, and is written as it is.
+#[derive(Serialize)]
+struct Answer<'a> {
+    ok: bool,
+    result: &'a Invoked,
+}
 
 /// Answers.
 pub(super) async fn respond(
@@ -47,13 +55,7 @@ pub(super) async fn respond(
     let cancel = state.stopping.child_token();
     let _guard = cancel.clone().drop_guard();
     match state.dispatch.invoke_tool(invocation, &cancel).await {
-        Ok(made) => {
-            let mut result = json!({"content": made.content});
-            if let (Some(details), Some(fields)) = (made.details, result.as_object_mut()) {
-                fields.insert("details".to_owned(), details);
-            }
-            json_response(StatusCode::OK, &json!({"ok": true, "result": result}))
-        }
+        Ok(made) => json_response(StatusCode::OK, &Answer { ok: true, result: &made }),
         Err(error @ InvokeError::Unavailable(_)) => {
             refused(StatusCode::NOT_FOUND, "not_found", &error.to_string())
         }

@@ -57,6 +57,7 @@ impl States for MessageState {
 /// A message is accepted.
 pub(super) struct Accept {
     pub(super) row: Row<Stored>,
+    pub(super) durability: Durability,
     pub(super) refused: Refused,
 }
 
@@ -64,7 +65,7 @@ impl Change for Accept {
     type Done = Insert;
 
     fn durability(&self) -> Durability {
-        Durability::Synced
+        self.durability
     }
 
     fn apply(&self, db: &Connection) -> Result<Insert, JournalError> {

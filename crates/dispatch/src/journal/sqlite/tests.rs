@@ -408,12 +408,27 @@ async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
     let journal = opened(dir.path());
     let insert = async |text| {
         let row = contract::stored(contract::chat("run-1", text)).await;
-        journal.reserve().await.unwrap()(row).await.unwrap()
+        journal.reserve().await.unwrap()(row, Durability::Synced).await.unwrap()
     };
     assert_eq!(insert("hello").await, Insert::New);
     assert_eq!(insert("another text").await, Insert::Conflict);
     run_sql(&journal, "UPDATE inbox SET digest = NULL").await.unwrap();
     assert_eq!(insert("another text").await, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
+}
+
+/// A commit that writes nothing syncs nothing either.
+#[tokio::test]
+async fn what_was_written_is_settled_by_a_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    journal.change(add("run-1")).await.unwrap();
+    let log = dir.path().join(format!("{FILE_NAME}-wal"));
+    let bytes = || std::fs::metadata(&log).unwrap().len();
+    for _ in 0..2 {
+        let before = bytes();
+        journal.update(Update::Settle).await.unwrap();
+        assert!(bytes() > before);
+    }
 }
 
 #[tokio::test]
@@ -449,7 +464,8 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
         CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
     run_sql(&journal, refuse).await.unwrap();
     let row = async |run| contract::stored(contract::chat(run, "x")).await;
-    let refused = journal.reserve().await.unwrap()(row("during").await).await.unwrap_err();
+    let refused =
+        journal.reserve().await.unwrap()(row("during").await, Durability::Synced).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     let ended = openclaw_sessions::time::now_ms();
     journal.update(finish("before", ended)).await.unwrap_err();
@@ -463,6 +479,9 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     while !journal.read(runs).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(journal.reserve().await.unwrap()(row("after").await).await, Ok(Insert::New));
+    assert_eq!(
+        journal.reserve().await.unwrap()(row("after").await, Durability::Synced).await,
+        Ok(Insert::New)
+    );
     assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);
 }

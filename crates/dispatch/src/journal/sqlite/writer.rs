@@ -64,6 +64,7 @@ impl Change for Update {
             Self::Excuse(runs) => messages::excuse(db, runs),
             Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
             Self::Taken { runs, by } => messages::taken(db, runs, by),
+            Self::Settle => write_nothing(db).map(|()| true),
             Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
             Self::Answered(record, replies) => {
                 Ok(messages::answered(db, record)? && deliveries::accept_all(db, replies)?)
