@@ -108,6 +108,7 @@ mod steering;
 mod strange_pages;
 mod strange_words;
 mod subagents;
+mod subagents_strain;
 mod telegram;
 mod telegram_bad_input;
 mod telegram_blocks;
