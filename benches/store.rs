@@ -49,7 +49,7 @@ impl Bench {
         let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
         let model = |_: &_| Arc::new(ModelName::new("fake", "fake-1"));
         let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(self.layout()));
-        let listed = methods::list(store, &transcripts, params, defaults, model);
+        let listed = methods::list(store, &transcripts, params, defaults, model, |_| None);
         self.runtime.block_on(listed).unwrap().sessions.len()
     }
 }

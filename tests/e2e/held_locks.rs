@@ -51,7 +51,7 @@ async fn given_back(lock: &Path) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), gone).await.expect("the lock is given back");
+    tokio::time::timeout(openclaw_testkit::DEADLINE, gone).await.expect("the lock is given back");
 }
 
 fn lock_of(transcript: &Path) -> PathBuf {

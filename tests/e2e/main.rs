@@ -110,6 +110,7 @@ mod stops;
 mod strange_pages;
 mod strange_words;
 mod subagents;
+mod subagents_strain;
 mod telegram;
 mod telegram_bad_input;
 mod telegram_blocks;

@@ -53,7 +53,7 @@ async fn every_credential_is_tried_and_a_failure_says_its_kind() {
         "--probe",
         "--json",
         "--probe-timeout",
-        "1500",
+        "5000",
         "--probe-concurrency",
         "8",
         "--probe-max-tokens",
@@ -85,7 +85,7 @@ async fn every_credential_is_tried_and_a_failure_says_its_kind() {
     assert_eq!(probes["totalTargets"], 7);
     assert_eq!(
         probes["options"],
-        json!({"profileIds": [], "timeoutMs": 1500, "concurrency": 8, "maxTokens": 3})
+        json!({"profileIds": [], "timeoutMs": 5000, "concurrency": 8, "maxTokens": 3})
     );
     assert!(!ended.out.contains("poor-key"), "a key in an error is taken out");
     assert_eq!(server.requests().len(), 7, "one question a credential, and none again");

@@ -42,6 +42,7 @@ async fn a_large_attachment_is_sent_as_a_smaller_jpeg_and_stored_whole() {
     let wide = black(3000, 10);
     show(&mut client, "run-1", &[&wide]).await;
     assert_eq!(turn(&mut client, "main", "again", "run-2").await, "seen");
+    gateway.logged("an image was made smaller").await.unwrap();
     let made = gateway.log().matches("an image was made smaller").count();
     assert_eq!(made, 1, "the next turn remembers it");
     gateway.terminate().await.unwrap();

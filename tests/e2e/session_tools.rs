@@ -298,6 +298,66 @@ async fn the_history_of_a_session_is_told_by_key_or_id() {
     assert!(told["error"].as_str().unwrap().contains("too long"), "{told}");
 }
 
+/// What was said in a session, as its transcript has it on disk.
+fn append(path: &str, messages: &[Value]) {
+    let mut text = std::fs::read_to_string(path).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut parent = last["id"].clone();
+    for (n, message) in messages.iter().enumerate() {
+        let id = json!(format!("{n:08x}"));
+        let entry = json!({"type": "message", "id": id, "parentId": parent,
+            "timestamp": "2026-02-09T10:00:00.000Z", "message": message});
+        text.push_str(&format!("{entry}\n"));
+        parent = id;
+    }
+    std::fs::write(path, text).unwrap();
+}
+
+#[tokio::test]
+async fn a_model_is_told_no_more_of_a_history_than_fits() {
+    let mut both = Both::start(json!({})).await.with_sessions(&["main", "agent:main:side"]).await;
+    let listed = both.by_client("sessions_list", &json!({"kinds": ["other"]})).await;
+    let path = listed["sessions"][0]["transcriptPath"].as_str().unwrap().to_owned();
+    both.gateway.terminate().await.unwrap();
+    let mut messages: Vec<Value> = (0..30)
+        .map(|n| json!({"role": "user", "timestamp": n, "content": [{"type": "text", "text": "x".repeat(5_000)}]}))
+        .collect();
+    messages.push(json!({"role": "user", "timestamp": 30, "content": [
+        {"type": "text", "text": "look"}, {"type": "image", "mimeType": "image/png", "data": "A".repeat(60_000)},
+    ]}));
+    messages.push(json!({"role": "assistant", "timestamp": 31, "api": "openai-completions", "provider": "fake", "model": "fake-1",
+        "usage": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2}, "stopReason": "stop", "content": [
+        {"type": "thinking", "thinking": "y".repeat(9_000), "thinkingSignature": "s".repeat(9_000)},
+        {"type": "text", "text": "z".repeat(4_000)},
+    ]}));
+    append(&path, &messages);
+    both.gateway.start().await.unwrap();
+    both.client = both.gateway.client().await.unwrap();
+    let told = both.both("sessions_history", json!({"sessionKey": "side"})).await;
+    let sizes = |name: &str| told[name].as_u64().unwrap();
+    assert!((70_000..=80 * 1024).contains(&sizes("bytes")), "{}", sizes("bytes"));
+    assert_eq!(sizes("bytes"), told["messages"].to_string().len() as u64);
+    assert_eq!(
+        (&told["truncated"], &told["droppedMessages"], &told["contentTruncated"]),
+        (&json!(true), &json!(true), &json!(true))
+    );
+    let messages = told["messages"].as_array().unwrap();
+    let [.., said, shown, thought] = messages.as_slice() else { panic!("{told}") };
+    assert_eq!(said["content"][0]["text"], format!("{}\n…(truncated)…", "x".repeat(4_000)));
+    assert_eq!(
+        shown["content"][1],
+        json!({"type": "image", "mimeType": "image/png", "omitted": true, "bytes": 60_000})
+    );
+    assert_eq!(
+        thought["content"],
+        json!([
+            {"type": "thinking", "thinking": format!("{}\n…(truncated)…", "y".repeat(4_000))},
+            {"type": "text", "text": "z".repeat(4_000)},
+        ])
+    );
+    assert!(thought.get("usage").is_none(), "{thought}");
+}
+
 #[tokio::test]
 async fn a_message_goes_to_whom_it_names_or_says_why_not() {
     let mut both =

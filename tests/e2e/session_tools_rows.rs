@@ -244,6 +244,11 @@ async fn a_start_is_refused_alike_at_both_doors() {
                 json!({"task": "t", "thinking": "banana"}),
                 error("Invalid thinking level \"banana\". Use one of: off, minimal, low, medium, high."),
             ),
+            // A level that other models have.
+            (
+                json!({"task": "t", "thinking": "xhigh"}),
+                error("Invalid thinking level \"xhigh\". Use one of: off, minimal, low, medium, high."),
+            ),
         ];
         for (args, expect) in rows {
             assert_eq!(both.both("sessions_spawn", args.clone()).await, expect, "{args}");

@@ -103,7 +103,7 @@ async fn the_prompt_lists_what_can_be_used_and_the_row_remembers_it() {
     let names = json!([{"name": "shared"}, {"name": "shell", "primaryEnv": "K"}, {"name": "hidden"}]);
     // In the order of the directories; `shared` has the place of the one it overrides.
     assert_eq!(sorted(&kept["skills"]), sorted(&names));
-    assert!(gateway.log().contains("broken/SKILL.md has no description"), "{}", gateway.log());
+    gateway.logged("broken/SKILL.md has no description").await.unwrap();
 }
 
 fn sorted(skills: &Value) -> Vec<String> {
@@ -269,7 +269,6 @@ async fn strange_files_in_the_place_of_skills_hold_nothing_up() {
     turn(&mut client, "main", "hello", "run-1").await;
     assert_eq!(last_listed(&model), ["good", "huge", "latin"]);
     for name in ["pipe", "device"] {
-        let line = format!("{name}/SKILL.md is not a regular file");
-        assert!(gateway.log().contains(&line), "{name}: {}", gateway.log());
+        gateway.logged(&format!("{name}/SKILL.md is not a regular file")).await.unwrap();
     }
 }

@@ -86,6 +86,22 @@ pub(crate) fn are_over(rows: &[Value]) -> bool {
     !rows.is_empty() && rows.iter().all(|row| row["cleanupCompletedAt"].is_number())
 }
 
+/// Waits until what is told of each child was accepted, whatever it waits for now.
+pub(crate) async fn announces_are_accepted(client: &mut WsClient, rows: &[Value]) {
+    let begun = Instant::now();
+    for row in rows {
+        let id = format!("{}:announce", row["runId"].as_str().unwrap());
+        loop {
+            let traced = client.request("trace", json!({"id": id})).await.unwrap();
+            if traced["runs"].as_array().is_some_and(|runs| !runs.is_empty()) {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{traced}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
 /// The next thing that a session is told by itself.
 pub(crate) async fn announced(client: &mut WsClient) -> String {
     let is_one = |payload: &Value| {
@@ -538,18 +554,10 @@ async fn what_is_told_a_busy_requester_waits_and_is_told_together() {
     let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "delegate", "r1").await;
-    lists(&gateway, |rows| rows.len() == 2 && rows.iter().all(|row| row["endedAt"].is_number())).await;
+    let rows =
+        lists(&gateway, |rows| rows.len() == 2 && rows.iter().all(|row| row["endedAt"].is_number())).await;
     // Both wait behind the run.
-    let begun = Instant::now();
-    loop {
-        let log = gateway.log();
-        let waiting = model.requests().iter().filter(|request| is_child(request)).count();
-        if waiting == 2 && begun.elapsed() > Duration::from_millis(500) {
-            break;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{log}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    announces_are_accepted(&mut client, &rows).await;
     busy.open();
     end(&mut client, "r1").await;
     assert_eq!(announced(&mut client).await, "Both are done.");

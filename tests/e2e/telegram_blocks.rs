@@ -87,7 +87,7 @@ async fn a_voice_tag_in_blocks_makes_the_recording_a_voice_message() {
     std::fs::create_dir_all(gateway.state_dir().join("workspace")).unwrap();
     std::fs::write(gateway.state_dir().join("workspace/said.ogg"), b"OggS\0\x02").unwrap();
     server.push(private_message(5, "say it"));
-    server.nth_call("sendVoice", 1).await;
+    server.nth_answer("sendVoice", 1).await;
     assert_eq!(server.made()[0]["text"], "Here is how it sounds, listen well.");
     assert_eq!(server.made().len(), 2);
 }

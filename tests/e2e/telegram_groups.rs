@@ -290,7 +290,8 @@ async fn two_bots_answer_their_own_people() {
 async fn a_webhook_brings_messages_and_is_told_when_they_are_on_disk() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let reserved = openclaw_testkit::ReservedPort::any().unwrap();
+    let port = reserved.number().unwrap();
     let section = json!({
         "dmPolicy": "open", "allowFrom": ["*"],
         "webhookUrl": format!("http://127.0.0.1:{port}/telegram-webhook"),

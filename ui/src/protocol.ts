@@ -3153,6 +3153,14 @@ export interface SessionRow {
    */
   lastAccountId?: string;
   /**
+   * Of a sub-agent: the session that started it.
+   */
+  spawnedBy?: string;
+  /**
+   * Of a sub-agent that is not archived: `queued`, `running`, `done`, `error`, `timeout` or `unknown`.
+   */
+  state?: string;
+  /**
    * Title, when asked for.
    */
   derivedTitle?: string;

@@ -5,6 +5,7 @@ mod room;
 mod tests;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use openclaw_config::clock::now_ms;
 use openclaw_models::{FailureKind, ModelRequest, ThinkingLevel};
@@ -32,7 +33,7 @@ pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
 }
 
 async fn work(mut params: RunParams<'_>) -> Outcome {
-    let started_at = now_ms();
+    let (began, started_at) = (Instant::now(), now_ms());
     emit(&params.events, RunEvent::Started { started_at }).await;
     let facts = params.models.iter().map(facts).collect();
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
@@ -55,7 +56,7 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     #[cfg(test)]
     turn.tape.assert_repeats(&turn);
     let ended_at = now_ms();
-    let outcome = outcome(&turn, &params, started_at, ended_at);
+    let outcome = outcome(&turn, &params, Times { started_at, ended_at, took: began.elapsed() });
     let ms = outcome.meta.duration_ms;
     match &outcome.end {
         RunEnd::Completed => tracing::debug!(ms, "run ended"),
@@ -190,7 +191,15 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
     turn.tool_done(executed, stop.cause(), now_ms());
 }
 
-fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) -> Outcome {
+/// When a run was made, and how long it took: the clock of the wall may have jumped in between.
+struct Times {
+    started_at: i64,
+    ended_at: i64,
+    took: Duration,
+}
+
+fn outcome(turn: &Turn, params: &RunParams<'_>, times: Times) -> Outcome {
+    let Times { started_at, ended_at, took } = times;
     let record = &turn.record;
     let model = params.models.get(record.candidate);
     let end = turn.end().clone();
@@ -211,7 +220,7 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
         ended_at,
         payloads,
         meta: RunMeta {
-            duration_ms: u64::try_from(ended_at - started_at).unwrap_or_default(),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             agent_meta: AgentMeta {
                 session_id: params.session_id.clone(),
                 provider: model.map(|model| model.model.provider().to_owned()).unwrap_or_default(),

@@ -89,7 +89,7 @@ impl ReplyTo {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunMeta {
-    /// Wall time of the run in milliseconds.
+    /// How long the run took in milliseconds, whatever the clock of the wall did meanwhile.
     pub duration_ms: u64,
     /// Session, model and tokens.
     pub agent_meta: AgentMeta,

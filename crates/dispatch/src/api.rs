@@ -116,6 +116,13 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Milliseconds that the run took: as its process has measured it, whatever the clock of the wall did meanwhile. Of a run that has no
+    /// such measure, the time between its beginning and its end by that clock.
+    pub(crate) fn took_ms(&self) -> i64 {
+        let by_wall = || self.ended_at.saturating_sub(self.started_at.unwrap_or(self.ended_at)).max(0);
+        self.outcome.duration_ms().unwrap_or_else(by_wall)
+    }
+
     /// The outcome as the caller of the run is told it: with the report as `meta.systemPromptReport`.
     pub fn told(self) -> RunOutcome {
         let Self { mut outcome, report, .. } = self;
@@ -160,6 +167,15 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
+    /// Milliseconds that the run took, as its process has measured it.
+    pub(crate) fn duration_ms(&self) -> Option<i64> {
+        let result = match self {
+            Self::Ok { result } => Some(result),
+            Self::Error { result, .. } | Self::Aborted { result, .. } => result.as_ref(),
+        };
+        result?.pointer("/meta/durationMs")?.as_i64()
+    }
+
     /// What went wrong, for people: it failed, or it ran out of time. Nothing for a run that answered or that someone
     /// stopped.
     pub fn failure(&self) -> Option<&str> {

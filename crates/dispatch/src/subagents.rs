@@ -15,9 +15,10 @@ mod result;
 mod run;
 mod spawn;
 mod stop;
-mod sweep;
+pub(crate) mod sweep;
 mod telling;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_protocol::SessionKey;
@@ -59,6 +60,14 @@ impl Runner {
         }
         let run = self.subagents.runs.of_session(key)?;
         Some(run.state(self.shared.registry.is_running(&run.id())))
+    }
+}
+
+impl Dispatch {
+    /// How each sub-agent that is not archived stands, in a word, by its session.
+    pub fn states_of_subagents(&self) -> HashMap<SessionKey, &'static str> {
+        let registry = &self.shared().registry;
+        self.runner().subagents.runs.states(|run| registry.is_running(&run.id()))
     }
 }
 

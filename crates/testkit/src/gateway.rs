@@ -21,6 +21,8 @@ use crate::{DEADLINE, Login, WsClient};
 /// The shared token of gateways under test.
 pub const TOKEN: &str = "test-token-0123456789";
 
+/// How long what an ended gateway has printed is read on.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The line in which a gateway says where it listens.
 const ANNOUNCEMENT: &str = "listening on ws://127.0.0.1:";
 
@@ -128,7 +130,7 @@ pub struct GatewayUnderTest {
 struct Process {
     child: Child,
     /// Copies what the process prints; ends with it.
-    _readers: JoinSet<()>,
+    readers: JoinSet<()>,
 }
 
 impl GatewayUnderTest {
@@ -169,7 +171,7 @@ impl GatewayUnderTest {
             readers.spawn(self.log.clone().copy(stdout, announce.clone()));
             readers.spawn(self.log.clone().copy(stderr, announce));
         }
-        self.process = Some(Process { child, _readers: readers });
+        self.process = Some(Process { child, readers });
         Ok(announced)
     }
 
@@ -297,6 +299,9 @@ impl GatewayUnderTest {
     pub async fn exited(&mut self) -> Result<ExitStatus> {
         let mut process = self.process.take().context("the gateway is not running")?;
         let status = timeout(DEADLINE, process.child.wait()).await;
+        // Its last words too; somebody it has left behind may hold its outputs open.
+        let printed = async { while process.readers.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, printed).await;
         Ok(status.with_context(|| format!("the gateway does not end:\n{}", self.log()))??)
     }
 

@@ -17,6 +17,7 @@ pub mod long_sessions;
 pub mod many_sessions;
 pub mod model_server;
 pub mod reference_state;
+mod reserved_port;
 #[expect(clippy::panic, clippy::indexing_slicing, reason = "testkit: what is wrong here ends the test")]
 pub mod telegram;
 #[expect(clippy::indexing_slicing, reason = "testkit: what is wrong here ends the run")]
@@ -25,4 +26,5 @@ mod ws_client;
 
 pub use device::DeviceIdentity;
 pub use gateway::{GatewaySetup, GatewayUnderTest, TOKEN};
+pub use reserved_port::ReservedPort;
 pub use ws_client::{Answer, Challenge, DEADLINE, Login, Received, SocketOptions, WsClient};

@@ -19,6 +19,7 @@ mod fault;
 mod markup;
 mod methods;
 mod multipart;
+mod outage;
 mod updates;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +39,7 @@ use tokio::sync::watch;
 
 pub use fault::Fault;
 pub use multipart::Upload;
+pub use outage::Outage;
 pub use updates::{bot, button, forum_message, group_message, person, private_message, reaction};
 
 /// How long a test waits for a call.
@@ -85,6 +87,8 @@ struct Shared {
     state: Mutex<State>,
     /// Rises with everything that happens.
     changes: watch::Sender<u64>,
+    /// How the platform is down, if it is.
+    outage: watch::Sender<Option<Outage>>,
 }
 
 #[derive(Debug)]
@@ -148,7 +152,8 @@ impl TelegramServer {
             gone_threads: Vec::new(),
             revoked: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changes: watch::Sender::new(0) });
+        let (changes, outage) = (watch::Sender::new(0), watch::Sender::new(None));
+        let shared = Arc::new(Shared { state: Mutex::new(state), changes, outage });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { address, shared, task }
     }
@@ -287,6 +292,20 @@ impl TelegramServer {
         self.shared.state().faults.clear();
     }
 
+    /// From now on every call fails, until [`TelegramServer::comes_back`].
+    ///
+    /// # Panics
+    /// When its port can't be closed within half a minute.
+    pub async fn goes_down(&self, outage: Outage) {
+        self.shared.outage.send_replace(Some(outage));
+        outage::is_so(self.address, outage).await;
+    }
+
+    /// It works again.
+    pub fn comes_back(&self) {
+        self.shared.outage.send_replace(None);
+    }
+
     /// Waits until there were so many calls that concern a chat.
     ///
     /// # Panics
@@ -400,12 +419,26 @@ impl Shared {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = tokio::task::JoinSet::new();
+async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
+    let mut outage = shared.outage.subscribe();
+    loop {
+        let mut connections = tokio::task::JoinSet::new();
+        tokio::select! {
+            () = serve(&listener, &shared, &mut connections) => {}
+            _ = outage.wait_for(|outage| *outage == Some(Outage::Refuses)) => {}
+        }
+        connections.shutdown().await;
+        let closed = outage::close(listener);
+        let _ = outage.wait_for(|outage| *outage != Some(Outage::Refuses)).await;
+        listener = closed.listen().unwrap_or_else(|error| panic!("listen: {error}"));
+    }
+}
+
+async fn serve(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut tokio::task::JoinSet<()>) {
     loop {
         tokio::select! {
             Ok((stream, _)) = listener.accept() => {
-                let shared = Arc::clone(&shared);
+                let shared = Arc::clone(shared);
                 let service = service_fn(move |request: Request<hyper::body::Incoming>| {
                     let shared = Arc::clone(&shared);
                     async move { respond(&shared, request.map(Body::new)).await }
@@ -450,6 +483,10 @@ async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Bod
         state.faults.get_mut(&method).and_then(VecDeque::pop_front)
     };
     shared.changed();
+    let outage = *shared.outage.borrow();
+    if let Some(outage) = outage {
+        return outage.answer();
+    }
     if is_revoked {
         return Ok(answer(401, &json!({"ok": false, "error_code": 401, "description": "Unauthorized"})));
     }

@@ -1,5 +1,5 @@
 //! The torture run: people write to a bot and clients write over WebSockets while the gateway is killed with SIGKILL, at random and at
-//! every named step of the pipeline, and while the platform loses, cuts and refuses answers. At the end each accepted message stands
+//! every named step of the pipeline, and while the platform loses, cuts and refuses answers or is down for a while. At the end each accepted message stands
 //! once in a transcript, has one answer or one named disposition, and was delivered once; where the platform can't tell, a second
 //! delivery is flagged `uncertain` in its trace.
 //!
@@ -9,6 +9,7 @@
 mod check;
 mod children;
 mod client;
+mod downtime;
 mod model;
 mod people;
 mod steps;
@@ -68,6 +69,8 @@ pub struct Tally {
     pub flagged: usize,
     /// Sub-agents by what came of telling their ends.
     pub children: BTreeMap<String, usize>,
+    /// Times at which the platform was down for a while, each across a kill.
+    pub outages: usize,
     /// Kills by the step at which they were made.
     pub steps: BTreeMap<&'static str, usize>,
 }
@@ -79,6 +82,7 @@ impl Tally {
         self.from_clients += other.from_clients;
         self.seen_twice += other.seen_twice;
         self.flagged += other.flagged;
+        self.outages += other.outages;
         for (name, count) in other.dispositions {
             *self.dispositions.entry(name).or_default() += count;
         }
@@ -93,8 +97,9 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, from_people, from_clients, seen_twice, flagged, .. } = self;
+        let Self { kills, from_people, from_clients, seen_twice, flagged, outages, .. } = self;
         writeln!(f, "kills {kills}, messages of people {from_people}, of clients {from_clients}")?;
+        writeln!(f, "outages of the platform {outages}")?;
         writeln!(f, "lost 0, seen twice {seen_twice}, flagged uncertain {flagged}")?;
         for (name, count) in &self.dispositions {
             writeln!(f, "  {name:<40}{count:>8}")?;
@@ -157,8 +162,9 @@ async fn chapter(plan: &Plan, mode: &str, seed: u64, kills: usize) -> Result<Tal
         // Every step in turn, then by chance: a short chapter of another seed begins with another one.
         let at = usize::try_from(seed).unwrap_or_default().wrapping_mul(CHAPTER).wrapping_add(kill);
         let step = steps::STEPS[at % steps::STEPS.len()];
-        let name = world.live_and_die(step, &mut chance).await?;
-        *tally.steps.entry(name).or_default() += 1;
+        let life = world.live_and_die(step, &mut chance).await?;
+        *tally.steps.entry(life.step).or_default() += 1;
+        tally.outages += usize::from(life.was_down);
     }
     world.settle(&mut tally).await?;
     Ok(tally)

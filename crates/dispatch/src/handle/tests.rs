@@ -1,4 +1,5 @@
 mod attempts;
+mod clock_jumps;
 mod commands;
 mod contact;
 mod ends;

@@ -30,10 +30,7 @@ pub(super) fn reply_of(outcome: &RunOutcome) -> Option<&str> {
 fn end_of(record: &RunRecord) -> StepEnd<'_> {
     match &record.outcome {
         RunOutcome::Ok { .. } => match reply_of(&record.outcome) {
-            Some(text) => {
-                let took_ms = record.ended_at - record.started_at.unwrap_or(record.ended_at);
-                StepEnd::Replied { text, took_ms }
-            }
+            Some(text) => StepEnd::Replied { text, took_ms: record.took_ms() },
             None => StepEnd::Silent,
         },
         RunOutcome::Aborted { reason, .. } if reason != AbortReason::Timeout.as_str() => StepEnd::Stopped,
@@ -168,14 +165,30 @@ mod tests {
             (RunOutcome::Ok { result: json!({"payloads": []}) }, StepEnd::Silent),
         ];
         for (outcome, expect) in rows {
-            let record = RunRecord {
-                run_id: RunId::new("r"),
-                started_at: Some(1),
-                ended_at: 8,
-                outcome,
-                report: None,
-            };
-            assert_eq!(end_of(&record), expect);
+            assert_eq!(end_of(&record(1, 8, outcome)), expect);
         }
+    }
+
+    /// A step is as long as it was, also where the clock of the wall was set in between.
+    #[test]
+    fn a_clock_that_jumps_makes_no_step_longer() {
+        let hour = 3_600_000;
+        let measured = json!({"payloads": [{"text": "a"}], "meta": {"durationMs": 7}});
+        let unmeasured = json!({"payloads": [{"text": "a"}]});
+        for (result, started_at, ended_at, expect) in [
+            (&measured, 1, 8, 7),
+            (&measured, 1, hour, 7),
+            (&measured, hour, 1, 7),
+            (&unmeasured, 1, hour + 1, hour),
+            (&unmeasured, hour, 1, 0),
+        ] {
+            let outcome = RunOutcome::Ok { result: result.clone() };
+            let expect = StepEnd::Replied { text: "a", took_ms: expect };
+            assert_eq!(end_of(&record(started_at, ended_at, outcome)), expect, "{started_at} {ended_at}");
+        }
+    }
+
+    fn record(started_at: i64, ended_at: i64, outcome: RunOutcome) -> RunRecord {
+        RunRecord { run_id: RunId::new("r"), started_at: Some(started_at), ended_at, outcome, report: None }
     }
 }

@@ -107,7 +107,7 @@ async fn announce(
     if ended.status == ChildStatus::Ok && said == Said::Silence {
         return Some(Announced::skipped(None));
     }
-    let stats = stats(runner, run).await.line();
+    let stats = stats(runner, run, record).await.line();
     let mode = runner.settings().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
     let told = match mode {
         AnnounceMode::Step if ended.status == ChildStatus::Ok => match step(dispatch, run).await? {
@@ -259,13 +259,14 @@ async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Requ
 }
 
 /// What is known of a child's work.
-async fn stats(runner: &Runner, run: &ChildRun) -> Stats {
+async fn stats(runner: &Runner, run: &ChildRun, record: Option<&RunRecord>) -> Stats {
     let key = &run.child_session_key;
     let entry = runner.entry_or_none(key).await;
     let entry = entry.as_deref();
     let agent = runner.key_rules().agent_of(key);
     let transcript = entry.and_then(|entry| runner.deps.transcripts.find(&agent, entry));
-    let runtime_ms = run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
+    let by_wall = || run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
+    let runtime_ms = record.and_then(|record| record.outcome.duration_ms()).or_else(by_wall);
     Stats {
         runtime_ms,
         total: entry.and_then(|entry| entry.total_tokens),

@@ -1,6 +1,6 @@
 //! The sub-agents there are. Kept in memory and written behind: many changes are one write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,6 +92,12 @@ impl Runs {
     /// The one that works in a session.
     pub(crate) fn of_session(&self, key: &SessionKey) -> Option<ChildRun> {
         self.state.lock().runs.values().find(|run| run.child_session_key == *key).cloned()
+    }
+
+    /// How each stands, in a word, by its session.
+    pub(super) fn states(&self, is_running: impl Fn(&ChildRun) -> bool) -> HashMap<SessionKey, &'static str> {
+        let state = self.state.lock();
+        state.runs.values().map(|run| (run.child_session_key.clone(), run.state(is_running(run)))).collect()
     }
 
     /// Those that meet a condition, the newest first.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use openclaw_agent::host::SpawnCall;
 use openclaw_config::ResolvedAgent;
+use openclaw_models::thinking::has_xhigh;
 use openclaw_models::{ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
@@ -171,10 +172,13 @@ impl Spawner<'_> {
         let thinking = match (asked_thinking, &choices) {
             (Some(asked), Some(choices)) => {
                 let used = model.as_ref().unwrap_or_else(|| choices.default_model());
+                let has_xhigh = has_xhigh(used.provider.as_str(), used.model.as_str());
                 match asked.parse::<ThinkingLevel>() {
-                    Ok(level) => Some(level),
+                    Ok(level) if level != ThinkingLevel::XHigh || has_xhigh => Some(level),
+                    // What is configured is meant for any model.
+                    Ok(_) if call.thinking.is_none() => Some(ThinkingLevel::High),
                     Err(_) if call.thinking.is_none() => None,
-                    Err(_) => {
+                    Ok(_) | Err(_) => {
                         let levels = crate::commands::thinking_levels(used);
                         return Err(Refusal::error(format!(
                             "Invalid thinking level \"{asked}\". Use one of: {levels}."

@@ -20,13 +20,22 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) async fn work(runner: Arc<Runner>) {
     loop {
         let Some(dispatch) = runner.dispatch() else { return };
-        let now = runner.shared.clock.now_ms();
-        let is_due = |run: &ChildRun| run.is_over() && run.archive_at_ms.is_some_and(|at| at <= now);
-        for run in runner.subagents.runs.select(is_due) {
-            clear_away(&dispatch, &run).await;
-        }
+        look(&dispatch).await;
         drop(dispatch);
         tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Archives what is due by the clock. Whatever that says, nothing is archived that works or is still to be told of: a child that was
+/// given more to do by `/subagents send` is left until it has done that.
+pub(crate) async fn look(dispatch: &Dispatch) {
+    let runner = dispatch.runner();
+    let now = runner.shared.clock.now_ms();
+    let is_due = |run: &ChildRun| run.is_over() && run.archive_at_ms.is_some_and(|at| at <= now);
+    for run in runner.subagents.runs.select(is_due) {
+        if runner.shared.registry.count(&run.child_session_key) == 0 {
+            clear_away(dispatch, &run).await;
+        }
     }
 }
 

@@ -38,8 +38,9 @@ pub(super) async fn list(
         context_tokens: models.context_tokens,
     };
     let store = ctx.gateway.sessions.as_ref();
-    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, move |agent| models.get(agent))
-        .await?)
+    let states = ctx.gateway.dispatch.states_of_subagents();
+    let (model, state) = (move |agent: &_| models.get(agent), move |key: &_| states.get(key).copied());
+    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, model, state).await?)
 }
 
 pub(super) async fn preview(

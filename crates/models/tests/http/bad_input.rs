@@ -146,10 +146,10 @@ async fn a_server_that_dribbles_is_given_up_like_a_silent_one() {
 /// Lines that say nothing but that somebody is there are signs of life.
 #[tokio::test]
 async fn a_server_that_keeps_saying_it_is_busy_is_waited_for() {
-    let idle = Duration::from_millis(300);
+    let idle = Duration::from_secs(2);
     let server = ModelServer::queue([Reply::steps(
         (0..30)
-            .flat_map(|_| [Step::Raw(b": PROCESSING\n\n".to_vec()), Step::Delay(Duration::from_millis(20))])
+            .flat_map(|_| [Step::Raw(b": PROCESSING\n\n".to_vec()), Step::Delay(Duration::from_millis(100))])
             .chain([Step::Text("done".into())]),
     )])
     .await;

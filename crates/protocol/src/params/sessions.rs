@@ -161,6 +161,10 @@ pub struct SessionRow {
     pub last_to: Option<String>,
     /// Last account.
     pub last_account_id: Option<String>,
+    /// Of a sub-agent: the session that started it.
+    pub spawned_by: Option<String>,
+    /// Of a sub-agent that is not archived: `queued`, `running`, `done`, `error`, `timeout` or `unknown`.
+    pub state: Option<String>,
     /// Title, when asked for.
     pub derived_title: Option<String>,
     /// Last message, when asked for.

@@ -29,13 +29,14 @@ const MAX_LOOKED_INTO: usize = 1000;
 /// Length of a last message.
 const LAST_MESSAGE_CHARS: usize = 240;
 
-/// Answers `sessions.list`. `default_model` tells each agent's default.
+/// Answers `sessions.list`. `default_model` tells each agent's default, `state_of` how the sub-agent of a session stands.
 pub async fn list(
     store: &dyn SessionStore,
     transcripts: &Arc<dyn Transcripts>,
     params: &SessionsListParams,
     defaults: SessionListDefaults,
     default_model: impl Fn(&AgentId) -> Arc<ModelName> + Send + 'static,
+    state_of: impl Fn(&SessionKey) -> Option<&'static str> + Send + 'static,
 ) -> Result<SessionsListResult<Arc<RawValue>>, StoreError> {
     let ts = now_ms();
     let mut query = query_of(params, ts);
@@ -47,13 +48,14 @@ pub async fn list(
         let agent = rules.agent_of(row.key());
         let default = default_model(&agent);
         let listed = row.listed(&default, |row| encoded(&row_of(row, &default)));
+        let state = state_of(row.key());
         shown += 1;
         if wanted == Wanted::default() || shown > MAX_LOOKED_INTO {
-            return Some(listed);
+            return Some(with_last(listed, &Last { state, ..Last::default() }));
         }
         let entry = row.read().entry;
         let reader = transcripts.find(&agent, &entry).map(|found| readers(&found));
-        Some(with_texts(listed, &wanted.of(&entry, reader.as_deref())))
+        Some(with_last(listed, &Last { state, ..wanted.of(&entry, reader.as_deref()) }))
     };
     let sessions = gather_shown(store, Rows::All, &query, pick).await?;
     Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
@@ -140,6 +142,8 @@ fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
         last_channel: last(|route| &route.channel),
         last_to: last(|route| &route.to),
         last_account_id: last(|route| &route.account_id),
+        spawned_by: text(&entry.spawned_by),
+        state: None,
         derived_title: None,
         last_message_preview: None,
     }
@@ -180,31 +184,33 @@ impl Wanted {
     }
 
     /// Title and last message of a session, where they are wanted. Blocking.
-    fn of(self, entry: &SessionEntry, transcript: Option<&dyn TranscriptReader>) -> Texts {
+    fn of(self, entry: &SessionEntry, transcript: Option<&dyn TranscriptReader>) -> Last {
         let first = || history::first_user_text(transcript?).ok()?;
         let last = || history::last_text(transcript?, LAST_MESSAGE_CHARS).ok()?;
-        Texts {
+        Last {
+            state: None,
             derived_title: if self.titles { derived_title(entry, first) } else { None },
             last_message_preview: if self.last_messages { last() } else { None },
         }
     }
 }
 
-/// The last fields of a [`SessionRow`].
+/// The last fields of a [`SessionRow`]: those that its entry does not say.
 #[skip_serializing_none]
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Texts {
+struct Last {
+    state: Option<&'static str>,
     derived_title: Option<String>,
     last_message_preview: Option<String>,
 }
 
 /// A listed row with these fields behind its own.
-fn with_texts(listed: Arc<RawValue>, texts: &Texts) -> Arc<RawValue> {
-    if *texts == Texts::default() {
+fn with_last(listed: Arc<RawValue>, last: &Last) -> Arc<RawValue> {
+    if *last == Last::default() {
         return listed;
     }
-    let more = encoded(texts);
+    let more = encoded(last);
     let own = listed.get().strip_suffix('}').unwrap_or_default();
     let joined = RawValue::from_string(format!("{own},{}", more.get().get(1..).unwrap_or_default()));
     // Two objects make one.

@@ -67,8 +67,8 @@ impl Bench {
         };
         let model = |_: &AgentId| Arc::new(ModelName::new("fake", "fake-1"));
         let params: SessionsListParams = read(params);
-        serde_json::to_value(list(&self.store, &self.transcripts(), &params, defaults, model).await.unwrap())
-            .unwrap()
+        let listed = list(&self.store, &self.transcripts(), &params, defaults, model, |_| None).await;
+        serde_json::to_value(listed.unwrap()).unwrap()
     }
 
     async fn keys(&self, params: Value) -> Vec<String> {

@@ -94,6 +94,25 @@ impl Step {
         }
     }
 
+    /// Whether it does not come while the platform is down.
+    pub(super) fn is_of_platform(self) -> bool {
+        match self {
+            Self::Brought | Self::Confirmed | Self::Typing | Self::Sending | Self::Sent | Self::Receipt => {
+                true
+            }
+            Self::Journal
+            | Self::Acknowledged
+            | Self::Transcript
+            | Self::Asked
+            | Self::Answering
+            | Self::ToolDone
+            | Self::Told
+            | Self::SessionRow
+            | Self::Starting
+            | Self::Whenever => false,
+        }
+    }
+
     /// Waits for it, from what was counted before the round began; gives the name to count it under.
     pub(super) async fn reached(self, world: &World, before: &Counts, chance: &mut StdRng) -> &'static str {
         let more = chance.random_range(1..=2);

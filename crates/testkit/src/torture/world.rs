@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::{Client, Seen};
+use super::downtime::Downtime;
 use super::model::{self, Asked};
 use super::people::{self, People};
 use super::steps::Step;
@@ -33,6 +34,14 @@ pub(super) struct World {
     _model: ModelServer,
     asked: watch::Receiver<Asked>,
     seen: watch::Receiver<Seen>,
+}
+
+/// A life of the gateway.
+pub(super) struct Life {
+    /// The name of the step at which it was killed.
+    pub(super) step: &'static str,
+    /// Whether the platform was down when it was killed and while the next one started.
+    pub(super) was_down: bool,
 }
 
 /// What was counted before a round.
@@ -74,17 +83,23 @@ impl World {
         Ok(Self { gateway, server, people: People::default(), clients, _model: model, asked, seen })
     }
 
-    /// One life of the gateway, until it is killed at a step. Gives the name of the step.
-    pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<&'static str> {
+    /// One life of the gateway, until it is killed at a step.
+    pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<Life> {
         self.spare().await;
         let before = self.counts();
+        let outage = Downtime::by_chance(step, chance);
         let mut lives = JoinSet::new();
         for client in self.clients.drain(..) {
             lives.spawn(client.live(self.gateway.port()));
         }
         people::fail(&self.server, chance);
         self.people.write(&self.server, chance);
-        let name = step.reached(self, &before, chance).await;
+        let down = async {
+            if let Some(outage) = &outage {
+                outage.begin(&self.server, &before).await;
+            }
+        };
+        let (name, ()) = tokio::join!(step.reached(self, &before, chance), down);
         self.gateway.kill().await?;
         while let Some(client) = lives.join_next().await {
             self.clients.push(client??);
@@ -96,7 +111,10 @@ impl World {
             self.gateway.kill().await?;
         }
         self.gateway.start().await.context("the gateway does not start after a kill")?;
-        Ok(name)
+        if let Some(outage) = &outage {
+            outage.end(&self.server).await;
+        }
+        Ok(Life { step: name, was_down: outage.is_some() })
     }
 
     /// Waits for answers that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.

@@ -231,14 +231,12 @@ mod tests {
     #[tokio::test]
     async fn a_handler_that_hangs_is_killed_with_all_it_started() {
         let dir = tempfile::tempdir().unwrap();
-        let (pid, limit) = (dir.path().join("pid"), Duration::from_millis(300));
+        // Long enough for a busy machine to begin.
+        let (pid, limit) = (dir.path().join("pid"), Duration::from_secs(5));
         let script = format!("sleep 1000 & echo $! > {}; wait", pid.display());
         let begun = Instant::now();
         let error = handlers().run(&program(&script, dir.path()), Vec::new(), limit).await.unwrap_err();
-        assert!(
-            matches!(error, ProgramError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(20),
-            "{error}"
-        );
+        assert!(matches!(error, ProgramError::TimedOut(_)) && begun.elapsed() < LONG, "{error}");
         gone(&pid).await;
     }
 
@@ -252,7 +250,7 @@ mod tests {
             let begun = Instant::now();
             let answer = handlers().run(&program(&script, dir.path()), Vec::new(), LONG).await.unwrap();
             assert_eq!(answer, b"answer\n");
-            assert!(begun.elapsed() < Duration::from_secs(20));
+            assert!(begun.elapsed() < LONG);
             gone(&pid).await;
         }
     }

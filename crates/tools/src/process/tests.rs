@@ -285,7 +285,8 @@ async fn the_time_of_a_command_goes_on_in_the_background() {
     for pty in [false, true] {
         let bench = Bench::new();
         let script = "trap '' TERM HUP INT; echo $$ > group; sleep 600 & echo ready; wait";
-        let id = bench.start(script, json!({"timeout": 0.5, "pty": pty})).await;
+        // Long enough for a busy machine to begin.
+        let id = bench.start(script, json!({"timeout": 4.5, "pty": pty})).await;
         let all = bench.polled(&id, |all| all.contains("exited")).await;
         assert!(
             all.ends_with("Process exited with signal SIGKILL (it ran out of time)."),

@@ -148,8 +148,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
         let script = format!("sleep 600 & echo $! > {}; wait", pid_file.display());
-        let done = shell(&script, Duration::from_secs(1)).await;
-        assert_eq!(done.message, "/bin/sh was stopped after 1 s");
+        // Long enough for a busy machine to begin.
+        let done = shell(&script, Duration::from_secs(5)).await;
+        assert_eq!(done.message, "/bin/sh was stopped after 5 s");
         let pid: i32 = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
         let begun = std::time::Instant::now();
         while nix::sys::signal::kill(Pid::from_raw(pid), None).is_ok() && !is_zombie(pid) {

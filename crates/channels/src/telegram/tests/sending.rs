@@ -126,11 +126,11 @@ async fn a_group_that_moved_is_followed() {
 async fn a_message_that_moved_waits_for_its_new_chat() {
     let scene = Scene::new().await;
     scene.server.move_group(-5, -1005);
+    let before = std::time::Instant::now();
     // The new chat has had its three messages of these three seconds.
     for _ in 0..3 {
         assert_eq!(scene.bot.turn(&scene.address("-1005", None)), Turn::Now);
     }
-    let before = std::time::Instant::now();
     scene.send_to("-5", None, &text("one", None)).await.unwrap();
     assert!(before.elapsed() > Duration::from_secs(2), "it was sent out of turn");
 }

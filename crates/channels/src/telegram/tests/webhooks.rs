@@ -1,3 +1,4 @@
+use openclaw_testkit::ReservedPort;
 use openclaw_testkit::telegram::{button, private_message};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -5,22 +6,18 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::telegram::{client, webhook};
 
-/// A port that nobody listens on.
-async fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
-}
-
-async fn scene() -> (Scene, u16) {
-    let port = free_port().await;
+async fn scene() -> (Scene, ReservedPort) {
+    let reserved = ReservedPort::any().unwrap();
+    let port = reserved.number().unwrap();
     let settings = format!(
         "webhookUrl: 'http://127.0.0.1:{port}/telegram-webhook', webhookSecret: 's3cret', webhookPort: {port},"
     );
-    (Scene::with(&settings).await, port)
+    (Scene::with(&settings).await, reserved)
 }
 
 #[tokio::test]
 async fn what_is_pushed_is_answered_when_the_inbox_has_it() {
-    let (scene, _) = scene().await;
+    let (scene, _reserved) = scene().await;
     let inbox = Inbox::refusing(1);
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;
@@ -41,7 +38,8 @@ async fn what_is_pushed_is_answered_when_the_inbox_has_it() {
 
 #[tokio::test]
 async fn who_does_not_know_the_secret_is_refused() {
-    let (scene, port) = scene().await;
+    let (scene, reserved) = scene().await;
+    let port = reserved.number().unwrap();
     let inbox = Inbox::new();
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;
@@ -64,7 +62,8 @@ async fn who_does_not_know_the_secret_is_refused() {
 /// Telegram brings what is refused again, and what is behind it waits: as with polling, one that can't be read is passed over.
 #[tokio::test]
 async fn what_can_not_be_read_is_passed_over() {
-    let (scene, port) = scene().await;
+    let (scene, reserved) = scene().await;
+    let port = reserved.number().unwrap();
     let inbox = Inbox::new();
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;
@@ -90,7 +89,8 @@ async fn what_can_not_be_read_is_passed_over() {
 /// Connections that say nothing hold no place that Telegram needs.
 #[tokio::test]
 async fn silent_connections_make_room() {
-    let (scene, port) = scene().await;
+    let (scene, reserved) = scene().await;
+    let port = reserved.number().unwrap();
     let inbox = Inbox::new();
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;

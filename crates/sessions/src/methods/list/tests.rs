@@ -51,7 +51,7 @@ async fn listed(
 ) -> SessionsListResult<Arc<RawValue>> {
     let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(Layout::new("/", "/", None)));
     let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
-    list(store, &transcripts, &params, defaults, move |agent| model_of(model, agent)).await.unwrap()
+    list(store, &transcripts, &params, defaults, move |agent| model_of(model, agent), |_| None).await.unwrap()
 }
 
 proptest! {
@@ -90,15 +90,17 @@ proptest! {
     }
 
     #[test]
-    fn texts_of_a_transcript_are_the_last_fields_of_a_row(
+    fn what_an_entry_does_not_say_are_the_last_fields_of_a_row(
+        state in prop::option::of(prop::sample::select(vec!["queued", "running", "done"])),
         title in prop::option::of(any::<String>()),
         last in prop::option::of(any::<String>()),
     ) {
         let row = Row { key: SessionKey::global(), entry: Arc::default() };
         let fresh = row_of(&row, &ModelName::new("p", "m"));
-        let texts = Texts { derived_title: title.clone(), last_message_preview: last.clone() };
-        let joined = with_texts(encoded(&fresh), &texts);
-        let whole = SessionRow { derived_title: title, last_message_preview: last, ..fresh };
+        let behind = Last { state, derived_title: title.clone(), last_message_preview: last.clone() };
+        let joined = with_last(encoded(&fresh), &behind);
+        let state = state.map(str::to_owned);
+        let whole = SessionRow { state, derived_title: title, last_message_preview: last, ..fresh };
         prop_assert_eq!(joined.get(), serde_json::to_string(&whole).unwrap());
     }
 }
