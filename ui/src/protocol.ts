@@ -4564,6 +4564,10 @@ export interface TraceResult {
    */
   runs: TraceRun1[];
   /**
+   * The deliveries that are named by that id and answer nothing, such as what `openclaw message send` sent.
+   */
+  deliveries?: TraceDelivery[];
+  /**
    * How many events there are of each fate.
    */
   tally: {
@@ -4746,6 +4750,22 @@ export interface TraceDelivery {
    * Its id.
    */
   id: string;
+  /**
+   * Platform.
+   */
+  channel?: string;
+  /**
+   * Account.
+   */
+  accountId?: string;
+  /**
+   * The conversation it goes to.
+   */
+  target?: string;
+  /**
+   * Thread in it.
+   */
+  threadId?: string;
   /**
    * `pending`, `sending`, `uncertain`, `sent` or `failed`.
    */
