@@ -4572,6 +4572,10 @@ export interface TraceResult {
    */
   runs: TraceRun1[];
   /**
+   * The deliveries that are named by that id and answer nothing, such as what `openclaw message send` sent.
+   */
+  deliveries?: TraceDelivery[];
+  /**
    * How many events there are of each fate.
    */
   tally: {
@@ -4754,6 +4758,22 @@ export interface TraceDelivery {
    * Its id.
    */
   id: string;
+  /**
+   * Platform.
+   */
+  channel?: string;
+  /**
+   * Account.
+   */
+  accountId?: string;
+  /**
+   * The conversation it goes to.
+   */
+  target?: string;
+  /**
+   * Thread in it.
+   */
+  threadId?: string;
   /**
    * `pending`, `sending`, `uncertain`, `sent` or `failed`.
    */

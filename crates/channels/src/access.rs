@@ -12,5 +12,5 @@ pub mod settings;
 
 pub use mention::Mentioned;
 pub use pairing::{Guests, PairingRequest, PairingStore, Requested};
-pub use rules::{Admission, Gate, Group as GroupView, Speaker};
+pub use rules::{Admission, Gate, Group as GroupView, Silence, Speaker};
 pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};

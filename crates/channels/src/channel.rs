@@ -53,6 +53,18 @@ pub trait Channel: Send + Sync + 'static {
     /// What is wrong with it, and how it is written.
     fn target(&self, written: &str) -> Result<Target, TargetError>;
 
+    /// Whether a text can be the id of a thread.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what one looks like.
+    fn check_thread_id(&self, written: &str) -> Result<(), TargetError>;
+
+    /// Whether a text can be the id of a message.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what one looks like.
+    fn check_message_id(&self, written: &str) -> Result<(), TargetError>;
+
     /// How a target is written, such as `<chatId>`.
     fn target_hint(&self) -> &'static str;
 
@@ -137,6 +149,15 @@ pub trait Account: Send + Sync + 'static {
     ) -> ChannelFuture<'a, Result<Value, ActionError>> {
         let _ = params;
         Box::pin(async move { Err(ActionError::Unsupported(action.to_owned())) })
+    }
+
+    /// Whether [`Account::act`] would ask the platform: what it refuses by itself, without asking. Asked for a dry run.
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    fn check(&self, action: &str, params: &Value) -> Result<(), ActionError> {
+        let _ = (action, params);
+        Ok(())
     }
 
     /// The actions it can do now, sorted; what is switched off in the configuration is not there.

@@ -109,6 +109,14 @@ impl Channel for Telegram {
         target::read(written)
     }
 
+    fn check_thread_id(&self, written: &str) -> Result<(), TargetError> {
+        target::check_number(written, "topic", "42")
+    }
+
+    fn check_message_id(&self, written: &str) -> Result<(), TargetError> {
+        target::check_number(written, "message", "501")
+    }
+
     fn target_hint(&self) -> &'static str {
         target::HINT
     }

@@ -329,7 +329,8 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
             Support::Full => any = true,
             Support::Partial => {
                 let before = found.len();
-                let is_acted_on = walk(each, path, found);
+                // What is empty asks for nothing.
+                let is_acted_on = walk(each, path, found) || is_empty(each);
                 // One line for a platform of which nothing is acted on, not one for each of its keys.
                 if !is_acted_on && path.first().is_some_and(|section| section == "channels") {
                     found.truncate(before);
@@ -342,6 +343,10 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
         path.pop();
     }
     any
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn dotted(path: &[String]) -> String {
@@ -387,7 +392,7 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
-        let telegram = json!({"botToken": "t", "x": {"y": 1}, "accounts": {"a": {"name": "A", "z": {"5": {"historyLimit": 1}}}}});
+        let telegram = json!({"botToken": "t", "x": {"y": 1}, "accounts": {"a": {"name": "A", "z": {"5": {"historyLimit": 1}}}, "default": {}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
         walk(&document, &mut Vec::new(), &mut found);

@@ -11,6 +11,7 @@ mod handover;
 mod moved;
 mod press;
 mod record;
+mod silent_groups;
 mod trace;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use openclaw_channels::InboundSink;
 pub use moved::{FollowGroup, MovedGroup};
 pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
 pub use record::{ArrivalRecord, Fate, Routed};
+pub use silent_groups::SilentGroup;
+pub(crate) use silent_groups::SilentGroups;
 
 use crate::handle::Dispatch;
 use crate::journal::Update;
@@ -28,6 +31,11 @@ use crate::shared::Shared;
 use desks::{Desks, Sink};
 
 impl Dispatch {
+    /// The groups of an account that have written since the start, and in which nobody is heard.
+    pub fn silent_groups(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
+        self.shared().silent_groups.of(channel, account)
+    }
+
     /// Where the accounts of chat platforms hand in what they bring. Takes up what was brought before the last stop; asked for once,
     /// before any account is started.
     ///

@@ -147,7 +147,7 @@ pub(crate) trait Journal: Send + Sync {
 }
 
 /// What waits for an account of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountCounts {
     /// Events about which nothing is decided yet.
     pub inbox: u64,
@@ -155,6 +155,8 @@ pub struct AccountCounts {
     pub pending: u64,
     /// Deliveries that were given up.
     pub failed: u64,
+    /// The id of the newest of these.
+    pub last_failed: Option<String>,
     /// Unix milliseconds at which the last one was sent.
     pub last_sent_at: Option<i64>,
 }

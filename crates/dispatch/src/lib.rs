@@ -51,6 +51,7 @@ pub mod tool_access;
 pub mod usage_footer;
 
 pub use api::*;
+pub use arrivals::SilentGroup;
 pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
 pub use commands::reference as command_reference;
 pub use events::Events;

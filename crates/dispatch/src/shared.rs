@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::arrivals::FollowGroup;
+use crate::arrivals::{FollowGroup, SilentGroups};
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) accepting: TaskTracker,
     /// Lets the configuration follow a group that has got another id.
     pub(crate) follow_group: OnceLock<FollowGroup>,
+    /// Groups in which nobody is heard.
+    pub(crate) silent_groups: SilentGroups,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
@@ -54,6 +56,7 @@ impl Shared {
             global: GlobalLanes::new(sizes),
             accepting: TaskTracker::new(),
             follow_group: OnceLock::new(),
+            silent_groups: SilentGroups::default(),
             stopping,
             kill,
         }

@@ -3,6 +3,7 @@
 
 pub(crate) mod moved;
 pub(crate) mod snapshot;
+pub(crate) mod standing;
 mod supervise;
 
 use std::collections::BTreeMap;

@@ -43,6 +43,8 @@ pub struct HealthMonitor {
 struct Made {
     snapshot: Arc<HealthSnapshot>,
     at: Instant,
+    /// An account stands otherwise since.
+    is_outdated: bool,
 }
 
 impl HealthMonitor {
@@ -53,7 +55,8 @@ impl HealthMonitor {
 
     fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
         let last = self.last.lock();
-        last.as_ref().filter(|made| made.at.elapsed() < age).map(|made| Arc::clone(&made.snapshot))
+        let fresh = |made: &&Made| made.at.elapsed() < age && !made.is_outdated;
+        last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
     }
 
     /// Whether everyone is to be told: something changed beyond times, or it was long ago (KB-35).
@@ -97,7 +100,8 @@ impl GatewayState {
         let _turn = self.health.turn.lock().await;
         let channels = crate::channels::snapshot::health(self, probe).await;
         let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), channels).await);
-        *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
+        *self.health.last.lock() =
+            Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), is_outdated: false });
         self.events.health_refreshed();
         if self.health.is_news(&snapshot)
             && let Ok(payload) = Payload::of(&*snapshot)
@@ -105,6 +109,13 @@ impl GatewayState {
             self.events.publish_health(Event::named("health", payload));
         }
         snapshot
+    }
+
+    /// An account of a platform stands otherwise: the last snapshot answers nobody any more.
+    pub(crate) fn outdate_health(&self) {
+        if let Some(made) = self.health.last.lock().as_mut() {
+            made.is_outdated = true;
+        }
     }
 
     /// Makes a new snapshot soon, unless there was one just now.

@@ -73,7 +73,7 @@ pub enum ChooseError {
     #[error(
         "Model \"{0}\" is not allowed. Use /models to list providers, or /models <provider> to list models."
     )]
-    NotAllowed(ModelRef),
+    NotAllowed(String),
 }
 
 impl Models {
@@ -184,7 +184,11 @@ impl Choices {
                 let callable = slashed.is_some() && self.is_callable(&named);
                 callable.then(|| self.chosen(&named, None))
             })
-            .ok_or(ChooseError::NotAllowed(named))
+            .ok_or_else(|| {
+                // Of a name alone nobody said which provider is meant.
+                let shown = if slashed.is_some() { named.to_string() } else { text.to_owned() };
+                ChooseError::NotAllowed(shown)
+            })
     }
 
     /// The model of an alias, or of a reference to a model that is known by id.

@@ -31,6 +31,24 @@ pub enum Gate {
     Unheard(&'static str),
 }
 
+/// Why nobody is heard in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Silence {
+    /// Other groups are listed.
+    NotListed,
+    /// Nobody is named who may speak there.
+    NobodyListed,
+}
+
+impl std::fmt::Display for Silence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotListed => "it is not in groups, where others are",
+            Self::NobodyListed => "groupAllowFrom names nobody",
+        })
+    }
+}
+
 /// Somebody who is heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
@@ -100,31 +118,56 @@ impl Speaker<'_> {
     }
 
     fn group(&self) -> Gate {
+        match self.group_rules() {
+            Some(rules) => self.in_group(&rules),
+            None => Gate::Unheard(reasons::GROUP_POLICY),
+        }
+    }
+
+    /// Why nobody at all is heard in a group, where that looks like something that is missing in the configuration. `None`: somebody is
+    /// heard, or the configuration wants it so.
+    pub fn silence(&self) -> Option<Silence> {
+        if self.conversation.kind == ConversationKind::Direct {
+            return None;
+        }
+        let Some(rules) = self.group_rules() else { return Some(Silence::NotListed) };
+        let is_wanted = rules.iter().any(|rules| rules.enabled == Some(false));
+        let names_nobody = self.policy(&rules) == GroupPolicy::Allowlist && self.heard_in(&rules).is_empty();
+        (names_nobody && !is_wanted).then_some(Silence::NobodyListed)
+    }
+
+    /// What is set for the group, what counts first in front; `None` where others are listed and it is not.
+    fn group_rules(&self) -> Option<Vec<&GroupRules>> {
         let groups = &self.settings.groups;
         let Some(group) = groups.get(&self.address.target).or_else(|| groups.get("*")) else {
-            if !groups.is_empty() {
-                return Gate::Unheard(reasons::GROUP_POLICY);
-            }
-            return self.in_group(&[]);
+            return groups.is_empty().then(Vec::new);
         };
         let topic = self.address.thread.as_ref().filter(|_| self.conversation.is_forum);
         let topic = topic.and_then(|topic| group.topics.get(topic).or_else(|| group.topics.get("*")));
         // What stands first counts.
-        let rules: Vec<&GroupRules> = topic.into_iter().chain([&group.rules]).collect();
-        self.in_group(&rules)
+        Some(topic.into_iter().chain([&group.rules]).collect())
+    }
+
+    fn policy(&self, rules: &[&GroupRules]) -> GroupPolicy {
+        let own = rules.iter().find_map(|rules| rules.group_policy);
+        own.or(self.settings.group_policy).unwrap_or_default()
+    }
+
+    /// Who is heard under an allowlist.
+    fn heard_in(&self, rules: &[&GroupRules]) -> Vec<String> {
+        let own = rules.iter().find_map(|rules| rules.allow_from.as_ref());
+        let own = own.or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
+        self.entries(own)
     }
 
     fn in_group(&self, rules: &[&GroupRules]) -> Gate {
         if rules.iter().any(|rules| rules.enabled == Some(false)) {
             return Gate::Unheard(reasons::GROUP_POLICY);
         }
-        let policy = rules.iter().find_map(|rules| rules.group_policy).or(self.settings.group_policy);
-        let own = rules.iter().find_map(|rules| rules.allow_from.as_ref());
-        let own = own.or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
-        let list = self.entries(own);
+        let list = self.heard_in(rules);
         let anyone = list.iter().any(|entry| entry == "*");
         let is_listed = anyone || self.names(&list);
-        let is_heard = match policy.unwrap_or_default() {
+        let is_heard = match self.policy(rules) {
             GroupPolicy::Disabled => false,
             GroupPolicy::Open => true,
             GroupPolicy::Allowlist => is_listed,

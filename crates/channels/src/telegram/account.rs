@@ -263,6 +263,10 @@ impl Account for Bot {
         Box::pin(actions::act(self, action, params))
     }
 
+    fn check(&self, action: &str, params: &Value) -> Result<(), ActionError> {
+        actions::check(self, action, params)
+    }
+
     fn actions(&self) -> Vec<&'static str> {
         actions::offered(&self.settings)
     }

@@ -116,6 +116,21 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
     }
 }
 
+/// What an action refuses by itself, before Telegram is asked.
+pub(super) fn check(bot: &Bot, action: &str, params: &Value) -> Result<(), ActionError> {
+    let place = || Place::of(bot, params);
+    match action {
+        "react" => place()?.message(params).and_then(|_| wanted_reaction(params)).map(|_| ()),
+        "edit" => place()?.message(params).and_then(|_| edited(params)).map(|_| ()),
+        "delete" | "pin" => place()?.message(params).map(|_| ()),
+        "unpin" => place()?.pin(params).map(|_| ()),
+        "list-pins" => place().map(|_| ()),
+        "thread-create" => place().and_then(|_| topic_name(params)).map(|_| ()),
+        "sticker-search" => query(params).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 fn agent_may_react(settings: &AccountSettings) -> bool {
     matches!(settings.reaction_level, ReactionLevel::Minimal | ReactionLevel::Extensive)
 }
@@ -130,15 +145,9 @@ fn level_text(level: ReactionLevel) -> String {
 async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let message = place.message(params)?;
-    let emoji = params.at("emoji").as_str().ok_or_else(|| invalid("emoji is required"))?.trim();
-    // A bot has one reaction on a message: to take back any is to take back all.
-    let is_removal = emoji.is_empty() || params.flag("remove");
-    let reaction = if is_removal {
-        json!([])
-    } else {
-        let known = reactions::allowed(emoji).ok_or_else(|| unknown_reaction(emoji))?;
-        json!([{"type": "emoji", "emoji": known}])
-    };
+    let (emoji, known) = wanted_reaction(params)?;
+    let is_removal = known.is_none();
+    let reaction = known.map_or_else(|| json!([]), |known| json!([{"type": "emoji", "emoji": known}]));
     let call = json!({"chat_id": place.chat, "message_id": message, "reaction": reaction});
     match bot.call("setMessageReaction", &call).await {
         Ok(_) if is_removal => Ok(json!({"ok": true, "removed": true})),
@@ -151,11 +160,27 @@ async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     }
 }
 
+/// The emoji as it was written, and as Telegram knows it; `None` takes reactions back.
+fn wanted_reaction(params: &Value) -> Result<(&str, Option<&'static str>), ActionError> {
+    let emoji = params.at("emoji").as_str().ok_or_else(|| invalid("emoji is required"))?.trim();
+    // A bot has one reaction on a message: to take back any is to take back all.
+    if emoji.is_empty() || params.flag("remove") {
+        return Ok((emoji, None));
+    }
+    let known = reactions::allowed(emoji).ok_or_else(|| unknown_reaction(emoji))?;
+    Ok((emoji, Some(known)))
+}
+
+/// The new words of a message.
+fn edited(params: &Value) -> Result<&str, ActionError> {
+    let text = params.text("message").or_else(|| params.text("content"));
+    text.ok_or_else(|| invalid("message is required"))
+}
+
 async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let message = place.message(params)?;
-    let text = params.text("message").or_else(|| params.text("content"));
-    let text = text.ok_or_else(|| invalid("message is required"))?;
+    let text = edited(params)?;
     let words = super::parts::words(text, &bot.settings);
     let mut call = json!({"chat_id": place.chat, "message_id": message, "text": words.plain});
     // Telegram takes away the keyboard that an edit does not name, so the one that is there is named again.
@@ -212,8 +237,8 @@ async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let mut call = json!({"chat_id": place.chat});
-    if !params.at("messageId").is_null() {
-        set(&mut call, "message_id", place.message(params)?);
+    if let Some(message) = place.pin(params)? {
+        set(&mut call, "message_id", message);
     }
     let done = bot.call("unpinChatMessage", &call).await;
     done.map(|_| json!({"ok": true, "unpinned": true})).map_err(|error| place.failed(bot, error))
@@ -239,19 +264,24 @@ async fn pins(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 
 async fn create_topic(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
-    let name = params.text("threadName").or_else(|| params.text("name")).map(str::trim).unwrap_or_default();
-    if name.is_empty() {
-        return Err(invalid("threadName is required"));
-    }
-    let name: String = name.chars().take(TOPIC_NAME).collect();
+    let name: String = topic_name(params)?.chars().take(TOPIC_NAME).collect();
     let call = json!({"chat_id": place.chat, "name": name});
     let made = bot.call("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
     let thread = made.int("message_thread_id").map(|id| id.to_string());
     Ok(json!({"ok": true, "threadId": thread, "threadName": name, "chatId": place.id}))
 }
 
+fn topic_name(params: &Value) -> Result<&str, ActionError> {
+    let name = params.text("threadName").or_else(|| params.text("name")).map(str::trim);
+    name.filter(|name| !name.is_empty()).ok_or_else(|| invalid("threadName is required"))
+}
+
+fn query(params: &Value) -> Result<String, ActionError> {
+    params.text("query").map(str::to_owned).ok_or_else(|| invalid("query is required"))
+}
+
 async fn search(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let query = params.text("query").ok_or_else(|| invalid("query is required"))?.to_owned();
+    let query = query(params)?;
     let limit = number(params, "limit").and_then(|limit| usize::try_from(limit).ok());
     let dir = bot.state_dir.clone();
     let found = tokio::task::spawn_blocking(move || stickers::search(&dir, &query, limit)).await;
@@ -281,6 +311,14 @@ impl Place {
 
     fn message(&self, params: &Value) -> Result<i64, ActionError> {
         number(params, "messageId").ok_or_else(|| invalid("messageId is required, as a number"))
+    }
+
+    /// The message that is not to be pinned any more; `None`: the newest.
+    fn pin(&self, params: &Value) -> Result<Option<i64>, ActionError> {
+        match params.at("messageId").is_null() {
+            true => Ok(None),
+            false => self.message(params).map(Some),
+        }
     }
 
     fn failed(&self, bot: &Bot, error: ApiError) -> ActionError {

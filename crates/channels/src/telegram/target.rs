@@ -30,6 +30,19 @@ pub(super) fn read(written: &str) -> Result<Target, TargetError> {
     Ok(Target { thread, ..target })
 }
 
+/// Whether a text is the id of a message or a topic. `example` is one.
+pub(super) fn check_number(written: &str, what: &str, example: &str) -> Result<(), TargetError> {
+    match written.trim().parse::<i64>() {
+        Ok(number) if number > 0 => Ok(()),
+        Ok(_) | Err(_) => {
+            let written: String = written.trim().chars().filter(|c| !c.is_control()).take(64).collect();
+            let text =
+                format!("\"{written}\" is no id of a Telegram {what}: that is a number, such as {example}");
+            Err(TargetError(text))
+        }
+    }
+}
+
 /// An entry as ids are compared: a number, or `*`. Names can be given up and taken by others, so they match nobody.
 pub(super) fn allow_entry(written: &str) -> Option<String> {
     let text = without_prefixes(written.trim());

@@ -3,6 +3,7 @@
 mod capabilities;
 mod logs;
 mod resolve;
+pub(super) mod table;
 mod wizard;
 
 use std::io::{IsTerminal as _, stdin};
@@ -28,6 +29,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How much longer a gateway may take than the platforms that it asks.
 const GRACE: Duration = Duration::from_secs(2);
 const DEFAULT: &str = "default";
+/// What a gateway does that can be reached and does not do what it was asked.
+const REFUSALS: [&str; 4] = ["refused", "pairing-required", "protection-missing", "request"];
 
 pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
     match &args.command {
@@ -64,6 +67,11 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
 /// The platform of a name.
 pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failure> {
     let info = registry::by_name(name).ok_or_else(|| unknown(name))?;
+    if info.id == registry::WEBCHAT {
+        let text = format!("{} has no accounts: the gateway serves it by itself.", info.label);
+        return Err(Failure::new("unsupported", text)
+            .hint("openclaw dashboard opens it; openclaw agent --message says something there."));
+    }
     Platforms::default().channel(info.id).cloned().ok_or_else(|| {
         Failure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
             .hint(those_there_are())
@@ -167,31 +175,6 @@ fn profiles(context: &Context, config: &Config) -> Vec<Value> {
     profiles.into_iter().flatten().map(shown).collect()
 }
 
-/// A row for each platform that is set up: its name, whether it is on, how it stands, where its credentials come from.
-pub(super) fn table(context: &Context) -> Vec<Vec<String>> {
-    let Ok(config) = context.config() else { return Vec::new() };
-    let platforms = Platforms::default();
-    let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
-    let row = |channel: &std::sync::Arc<dyn Channel>| {
-        let ids = channel.account_ids(config);
-        let source = |id: &String| channel.credential_source(config, id);
-        let is_on = ids.iter().any(|id| !matches!(channel.account(config, id), Err(Unusable::Disabled)));
-        let configured: Vec<&str> = ids.iter().map(source).filter(|source| *source != "none").collect();
-        let state = match (is_on, configured.is_empty()) {
-            (false, _) => "OFF",
-            (true, true) => "WARN",
-            (true, false) => "OK",
-        };
-        let detail = match configured.first() {
-            Some(source) => format!("token {source} · accounts {}/{}", configured.len(), ids.len()),
-            None => "no token".to_owned(),
-        };
-        let enabled = if is_on { "ON" } else { "OFF" };
-        [channel.info().label, enabled, state, detail.as_str()].map(str::to_owned).to_vec()
-    };
-    set.map(row).collect()
-}
-
 fn is_set(config: &Config, channel: &dyn Channel) -> bool {
     let section = config.document().get("channels").and_then(|channels| channels.get(channel.info().id));
     section.is_some() || channel.account(config, DEFAULT).is_ok()
@@ -216,7 +199,8 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     let asked = call::<ChannelsStatus>(context, &patient, &params);
     let answer = match asked {
         Ok(answer) => answer,
-        Err(failure) if json => return Err(failure),
+        // A gateway that answers, and refuses, is there.
+        Err(failure) if json || REFUSALS.contains(&failure.code) => return Err(failure),
         Err(failure) => return offline(context, &failure),
     };
     if json {
@@ -461,17 +445,28 @@ fn remove(context: &Context, channel: Option<&str>, account: Option<&str>, delet
     }
     let account = normalize_account_id(account.unwrap_or_default());
     let loaded = &context.loaded;
-    let pointer = format!("/channels/{id}/accounts");
-    let accounts = loaded.snapshot.config.pointer(&pointer).and_then(Value::as_object);
+    let keys = loaded.snapshot.config.pointer(&format!("/channels/{id}"));
+    let accounts = keys.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
     let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == account);
     let own = own.map(|(name, _)| name.clone());
     let section = vec!["channels".to_owned(), id.to_owned()];
+    let is_unnamed = account == DEFAULT && accounts.is_none_or(Map::is_empty);
+    let is_of_environment = is_unnamed
+        && context.config().is_ok_and(|config| channel.credential_source(config, DEFAULT) == "env");
     let path = match own {
         Some(name) => [section, vec!["accounts".to_owned(), name]].concat(),
-        None if account == DEFAULT => section,
+        // Where no account has a name, the channel's own keys are the account `default`.
+        None if is_unnamed && (keys.is_some() || (is_of_environment && !delete)) => section,
         None => {
-            return Err(Failure::new("unknown-account", format!("{id} has no account \"{account}\"."))
-                .hint("openclaw channels list shows those there are."));
+            let hint = if is_of_environment {
+                let variables = channel.info().credentials.join(", ");
+                format!("Its token is in the environment: take {variables} out of there.")
+            } else {
+                "openclaw channels list shows those there are; name one with --account.".to_owned()
+            };
+            let text =
+                format!("{id} has no account \"{account}\" in the configuration; nothing was changed.");
+            return Err(Failure::new("unknown-account", text).hint(hint));
         }
     };
     if delete {

@@ -30,6 +30,8 @@ pub(super) struct Probed {
     pub(super) health: Option<Value>,
     /// Answer to `status`.
     pub(super) summary: Option<Value>,
+    /// Answer to `channels.status`.
+    pub(super) channels: Option<Value>,
     /// Its presence list.
     pub(super) presence: Option<Value>,
     /// Answer to `config.get`.
@@ -50,10 +52,12 @@ pub(super) struct GatewayItself {
 pub(super) enum Ask {
     /// None.
     Nothing,
-    /// `status`.
+    /// `status`, and how the accounts of chat platforms stand.
     Summary,
     /// All that `gateway probe` shows.
     All,
+    /// The same, for which the gateway asks the platforms now.
+    Deep,
 }
 
 /// Connects to a gateway and asks it. Never fails: what went wrong is part of the answer.
@@ -112,12 +116,15 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
             None
         }
     };
-    if ask == Ask::All {
-        probed.health = get("health", json!({})).await;
+    if matches!(ask, Ask::All | Ask::Deep) {
+        probed.health = get("health", json!({ "probe": ask == Ask::Deep })).await;
         probed.config = get("config.get", json!({})).await;
     }
     if ask != Ask::Nothing {
         probed.summary = get("status", json!({})).await;
+    }
+    if matches!(ask, Ask::Summary | Ask::Deep) {
+        probed.channels = get("channels.status", json!({})).await;
     }
     connection.close().await;
 }

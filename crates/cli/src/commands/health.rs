@@ -35,7 +35,7 @@ pub(super) fn print(health: Value) -> Result<(), Failure> {
 
 fn text(health: &HealthSnapshot) -> Vec<String> {
     let mut lines: Vec<String> =
-        health.channel_order.iter().filter_map(|id| channel_line(health, id)).collect();
+        health.channel_order.iter().flat_map(|id| channel_lines(health, id)).collect();
     let name = |agent: &AgentHealth| {
         format!("{}{}", agent.agent_id, if agent.is_default { " (default)" } else { "" })
     };
@@ -57,23 +57,39 @@ fn text(health: &HealthSnapshot) -> Vec<String> {
     lines
 }
 
-fn channel_line(health: &HealthSnapshot, id: &str) -> Option<String> {
-    let channel = health.channels.get(id)?;
+/// A line for the platform, which tells of its default account, and one for each other account that does not work.
+fn channel_lines(health: &HealthSnapshot, id: &str) -> Vec<String> {
+    let Some(channel) = health.channels.get(id) else { return Vec::new() };
     let label = health.channel_labels.get(id).and_then(Value::as_str).unwrap_or(id);
-    let text = |pointer: &str| channel.pointer(pointer).and_then(Value::as_str);
-    let is = |key: &str| channel.get(key) == Some(&Value::Bool(true));
-    let state = match channel.pointer("/probe/ok") {
+    let accounts = channel.get("accounts").and_then(Value::as_object);
+    let others = accounts.into_iter().flatten().filter(|(name, account)| {
+        let is_bad = account.pointer("/probe/ok") == Some(&Value::Bool(false));
+        is_bad && channel.get("accountId").and_then(Value::as_str) != Some(name.as_str())
+    });
+    let others = others.map(|(name, account)| format!("{label} {name}: {}", state(account)));
+    std::iter::once(format!("{label}: {}", state(channel))).chain(others).collect()
+}
+
+/// How an account stands.
+fn state(account: &Value) -> String {
+    let text = |pointer: &str| account.pointer(pointer).and_then(Value::as_str);
+    let is = |key: &str| account.get(key) == Some(&Value::Bool(true));
+    match account.pointer("/probe/ok") {
         Some(Value::Bool(true)) => {
             let name = text("/probe/bot/username").map(|name| format!(" (@{name})"));
             format!("ok{}", name.unwrap_or_default())
         }
-        Some(_) => format!("failed (unknown) - {}", text("/probe/error").unwrap_or("no answer")),
-        None if channel.get("linked").is_some() => {
+        _ if account.get("enabled") == Some(&Value::Bool(false)) => "disabled".to_owned(),
+        Some(_) => {
+            let status = account.pointer("/probe/status").and_then(Value::as_u64);
+            let status = status.map_or("unknown".to_owned(), |status| status.to_string());
+            format!("failed ({status}) - {}", text("/probe/error").unwrap_or("no answer"))
+        }
+        None if account.get("linked").is_some() => {
             if is("linked") { "linked" } else { "not linked" }.to_owned()
         }
         None => if is("configured") { "configured" } else { "not configured" }.to_owned(),
-    };
-    Some(format!("{label}: {state}"))
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,27 @@
 //! `openclaw message …`: what agents do by the `message` tool, by hand (spec `channels.md` §5.6, §6, `cli.md` §5.2). `send` and `poll` are
 //! methods of their own; everything else is `message.action`.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Channel, ChannelInfo, Platforms};
-use openclaw_protocol::params::channels::{MessageAction, Poll, Send};
+use openclaw_channels::{Channel, ChannelInfo, Platforms, TargetError};
+use openclaw_protocol::Call;
+use openclaw_protocol::params::channels::{ChannelsStatus, MessageAction, Poll, Send};
 use openclaw_sessions::ids;
+use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
 
+use super::channels::table::obstacle;
 use super::channels::{call, platform};
 use crate::args::{MessageArgs, TargetArgs};
+use crate::client::{self, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
+/// Who waits longer is told what for.
+const AT_ONCE: Duration = Duration::from_millis(500);
 /// The gateway tells within twenty seconds what came of a message.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A broadcast takes as long as its messages.
@@ -93,6 +100,7 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
 
 fn send(args: &MessageArgs, context: &Context) -> Outcome {
     let Place { info, to } = place(args, context)?;
+    check_ids(args, info)?;
     if args.text("card").is_some() {
         return Err(Failure::usage(format!("--card: {} has no cards", info.label)));
     }
@@ -105,6 +113,7 @@ fn send(args: &MessageArgs, context: &Context) -> Outcome {
     let buttons =
         buttons.map_err(|error| Failure::usage(format!("--buttons must be valid JSON: {error}")))?;
     if args.dry_run {
+        rehearse(args, context, info, to.as_deref())?;
         let payload =
             json!({"channel": info.id, "to": to, "via": "direct", "mediaUrl": media, "dryRun": true});
         let said = format!("Would send to {} via {}. Nothing was sent.", to.unwrap_or_default(), info.label);
@@ -116,7 +125,7 @@ fn send(args: &MessageArgs, context: &Context) -> Outcome {
         "silent": args.flag("silent").then_some(true), "gifPlayback": args.flag("gifPlayback").then_some(true),
         "idempotencyKey": ids::uuid().to_string(),
     });
-    let answer = call::<Send>(context, &timeout(TIMEOUT), &params)?;
+    let answer = wait_for::<Send>(args, context, info, &params)?;
     sent(args, info, &answer, &json!({"to": to, "mediaUrl": media}))
 }
 
@@ -133,12 +142,13 @@ fn poll(args: &MessageArgs, context: &Context) -> Outcome {
         "durationHours": hours,
     });
     if args.dry_run {
+        rehearse(args, context, info, to.as_deref())?;
         let payload = merged(&asked, &json!({"via": "direct", "dryRun": true}));
         let said = format!("Would ask {} via {}. Nothing was sent.", to.unwrap_or_default(), info.label);
         return report(args, info.id, "core", &payload, &said);
     }
     let more = json!({"accountId": args.account, "idempotencyKey": ids::uuid().to_string()});
-    let answer = call::<Poll>(context, &timeout(TIMEOUT), &merged(&asked, &more))?;
+    let answer = wait_for::<Poll>(args, context, info, &merged(&asked, &more))?;
     sent(args, info, &answer, &asked)
 }
 
@@ -167,20 +177,101 @@ fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
 fn other(args: &MessageArgs, context: &Context) -> Outcome {
     let Place { info, to } = place(args, context)?;
     if args.dry_run {
+        rehearse(args, context, info, to.as_deref())?;
         let payload =
             json!({"ok": true, "dryRun": true, "channel": info.id, "action": args.row.action, "to": to});
         let said = format!("Would do {} via {}. Nothing was done.", args.row.action, info.label);
         return report(args, info.id, "dry-run", &without_nulls(payload), &said);
     }
-    let mut params = args.params.clone();
-    params.insert("channel".to_owned(), json!(info.id));
-    if let Some(to) = to {
-        params.insert("target".to_owned(), json!(to));
-    }
-    absolute_media(&mut params);
+    let params = params_at(args, info, to.as_deref());
     let payload = act(args, context, &params, false, TIMEOUT)?;
     let said = described(args.row.action, info.label, &payload);
     report(args, info.id, "plugin", &payload, &said)
+}
+
+/// The params of an action, with where it is done.
+fn params_at(args: &MessageArgs, info: &ChannelInfo, to: Option<&str>) -> Map<String, Value> {
+    let mut params = args.params.clone();
+    params.insert("channel".to_owned(), json!(info.id));
+    params.extend(to.map(|to| ("target".to_owned(), json!(to))));
+    absolute_media(&mut params);
+    params
+}
+
+/// The ids of threads and messages that no platform could have.
+fn check_ids(args: &MessageArgs, info: &ChannelInfo) -> Result<(), Failure> {
+    let channel = platform(info.id)?;
+    let refuse = |flag: &str, error: TargetError| Failure::usage(format!("{flag}: {error}"));
+    if let Some(thread) = args.text("threadId") {
+        channel.check_thread_id(thread).map_err(|error| refuse("--thread-id", error))?;
+    }
+    if let Some(message) = args.text("replyTo") {
+        channel.check_message_id(message).map_err(|error| refuse("--reply-to", error))?;
+    }
+    Ok(())
+}
+
+/// Asks the gateway whether it would do it. Where none answers, what this command knows by itself is all that was checked.
+fn rehearse(
+    args: &MessageArgs,
+    context: &Context,
+    info: &ChannelInfo,
+    to: Option<&str>,
+) -> Result<(), Failure> {
+    let params = params_at(args, info, to);
+    match act(args, context, &params, true, TIMEOUT) {
+        Ok(_) => Ok(()),
+        // OpenClaw 2026.2.9 has no such method.
+        Err(failure) if failure.code == "unreachable" || failure.message.contains("unknown method") => {
+            output::error_line("No gateway was asked: it may refuse what this dry run allows.");
+            Ok(())
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A call that waits for the platform. Where that takes a while, the person is told at once what is waited for.
+fn wait_for<C: Call>(
+    args: &MessageArgs,
+    context: &Context,
+    info: &ChannelInfo,
+    params: &Value,
+) -> Result<Value, Failure> {
+    let flags = TargetFlags::default();
+    let ask = async |name: &'static str, params: Value, limit: Duration| {
+        client::call(context, &flags, name, params, Wait::First, limit).await
+    };
+    client::block_on(async {
+        let mut sending = pin!(ask(C::NAME, without_nulls(params.clone()), TIMEOUT));
+        tokio::select! { biased;
+            answer = &mut sending => return answer,
+            () = tokio::time::sleep(AT_ONCE) => {}
+        }
+        let mut telling = pin!(ask(ChannelsStatus::NAME, json!({}), TIMEOUT));
+        tokio::select! { biased;
+            answer = &mut sending => return answer,
+            status = &mut telling => {
+                output::error_line(&waiting(info, args.account.as_deref(), status.ok().as_ref()));
+            }
+        }
+        sending.await
+    })
+}
+
+/// What is waited for, and why, as far as the gateway knows.
+fn waiting(info: &ChannelInfo, account: Option<&str>, status: Option<&Value>) -> String {
+    let default = || status?.get("channelDefaultAccountId")?.get(info.id)?.as_str();
+    let named = account.map(normalize_account_id).or_else(|| default().map(str::to_owned));
+    let id = named.unwrap_or_else(|| normalize_account_id(""));
+    let accounts = status.and_then(|status| status.get("channelAccounts")?.get(info.id)?.as_array());
+    let own = accounts.into_iter().flatten().find(|own| own.get("accountId") == Some(&json!(id)));
+    match own.and_then(obstacle) {
+        Some(why) => format!(
+            "{} account \"{id}\" does not work now: {why}\nThe message is kept and sent as soon as it does. Waiting up to 20 seconds for that…",
+            info.label
+        ),
+        None => format!("Waiting for {} (account \"{id}\")…", info.label),
+    }
 }
 
 fn act(

@@ -1,8 +1,13 @@
 //! Questions to the person at the terminal, one line each.
 
 use std::io::{self, BufRead, Stderr, StdinLock, Write};
+use std::sync::Once;
+use std::{process, thread};
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Asks on one stream and reads from another.
 pub(crate) struct Questions<R, W> {
@@ -12,14 +17,31 @@ pub(crate) struct Questions<R, W> {
     pub(crate) screen: W,
 }
 
+/// Exit code of a process that Ctrl+C ended.
+const INTERRUPTED: i32 = 130;
 /// Longest answer that is read, in bytes.
 pub(crate) const MAX_ANSWER: u64 = 64 * 1024;
 
 impl Questions<StdinLock<'static>, Stderr> {
     /// To whoever sits at this process's terminal.
     pub(crate) fn of_process() -> Self {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(end_with_a_word);
         Self { answers: io::stdin().lock(), screen: io::stderr() }
     }
+}
+
+/// Ctrl+C at a question ends the process as it does without this, and says so on a line of its own.
+fn end_with_a_word() {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    // Caught from here on, not only when the thread runs.
+    let Ok(mut interrupts) = runtime.block_on(async { signal(SignalKind::interrupt()) }) else { return };
+    thread::spawn(move || {
+        if runtime.block_on(interrupts.recv()).is_some() {
+            output::error_line("\nCancelled.");
+            process::exit(INTERRUPTED);
+        }
+    });
 }
 
 impl<R: BufRead, W: Write> Questions<R, W> {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
         output::error_line(&context.style.error(&format!("config: {}", issue.line())));
     }
     let target = Target::of(&config, context.env(), &TargetFlags::default())?;
-    let ask = if args.deep || args.all { Ask::All } else { Ask::Summary };
+    let ask = if args.deep || args.all { Ask::Deep } else { Ask::Summary };
     let probed = ask_gateway(context, &target, timeout, ask)?;
     let mut status = document(context, &config, &target, &probed);
     if args.deep || args.all {
@@ -51,7 +51,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&status);
     } else {
-        let extras = Extras::of(context, &config, &target, ask, &probed);
+        let extras = Extras::of(context, &config, &target, ask, probed);
         status_text::lines(&status, context, &extras).iter().for_each(|line| output::line(line));
     }
     Ok(0)
@@ -69,6 +69,10 @@ pub(super) struct Extras {
     pub(super) dashboard: String,
     /// What to do so that a gateway answers.
     pub(super) remedy: Option<Remedy>,
+    /// What the gateway says of the accounts of chat platforms.
+    pub(super) channels: Option<Value>,
+    /// Its health snapshot, where the platforms were asked for it.
+    pub(super) health: Option<Value>,
 }
 
 /// What makes a gateway answer.
@@ -90,7 +94,7 @@ impl Remedy {
 }
 
 impl Extras {
-    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, probed: &Probed) -> Self {
+    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, probed: Probed) -> Self {
         let auth = match (&target.secrets.token, &target.secrets.password) {
             (Some(_), Some(_)) => Some("auth token+password"),
             (Some(_), None) => Some("auth token"),
@@ -105,12 +109,14 @@ impl Extras {
                 TailscaleMode::Funnel => "funnel (not implemented yet)",
             },
             probes: match (ask, probed.ok) {
-                (Ask::All, true) => "asked (channels are probed by the gateway)",
-                (Ask::All, false) => "not asked (no gateway to ask)",
+                (Ask::All | Ask::Deep, true) => "asked (channels are probed by the gateway)",
+                (Ask::All | Ask::Deep, false) => "not asked (no gateway to ask)",
                 (Ask::Summary | Ask::Nothing, _) => "skipped (use --deep)",
             },
             dashboard: dashboard::plain_url(context, config, target),
-            remedy: Remedy::of(target, probed, context.config().is_ok()),
+            remedy: Remedy::of(target, &probed, context.config().is_ok()),
+            channels: probed.channels,
+            health: probed.health,
         }
     }
 }

@@ -6,6 +6,7 @@ use openclaw_protocol::params::status::{AgentBeat, SessionsSummary, StatusRow};
 use openclaw_protocol::params::usage::UsageStatusResult;
 
 use super::audit::{Finding, Report, Severity, Summary};
+use super::channels::table::Told;
 use super::gateway_probe::GatewayItself;
 use super::sessions::{kind_name, tokens};
 use super::status::{Agents, Extras, Gateway, NO_MEMORY, Remedy, Service, Sessions, Status};
@@ -24,7 +25,8 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
     lines.extend(security(&status.security_audit, style));
-    let channels = super::channels::table(context);
+    let told = Told { status: extras.channels.as_ref(), health: extras.health.as_ref() };
+    let channels = super::channels::table::table(context, &told);
     if !channels.is_empty() {
         lines.extend([String::new(), style.accent("Channels")]);
         lines.extend(columns(CHANNEL_COLUMNS, &channels));

@@ -19,13 +19,15 @@ pub(super) fn run(args: &TraceArgs, context: &Context) -> Outcome {
         output::json(&answer);
         return Ok(0);
     }
-    let TraceResult { events, mut runs, .. } = client::read::<Trace>(answer, "trace")?;
+    let TraceResult { events, mut runs, deliveries, .. } = client::read::<Trace>(answer, "trace")?;
     // A run that is told with its event is not told once more.
     runs.retain(|run| {
         !events.iter().any(|event| event.run.as_ref().is_some_and(|own| own.run_id == run.run_id))
     });
     let stories: Vec<Vec<String>> =
         events.iter().map(told::event).chain(runs.iter().map(told::run_alone)).collect();
+    let sent = (!deliveries.is_empty()).then(|| told::sent_alone(&deliveries));
+    let stories: Vec<Vec<String>> = stories.into_iter().chain(sent).collect();
     if stories.is_empty() {
         let failure = match id {
             Some(id) => Failure::new("unknown-message", format!("Nothing is remembered of {}.", output::one_line(id)))

@@ -225,13 +225,19 @@ async fn admit(
     let speaker =
         Speaker { channel, settings: access, paired: &guests.entries, address, conversation, sender };
     match (speaker.gate(), guests.unreadable) {
-        (Gate::Heard(admission), _) => Ok(admission),
+        (Gate::Heard(admission), _) => {
+            dispatch.shared().silent_groups.forget(address);
+            Ok(admission)
+        }
         // Who is not in may be in what can't be read: they are told nothing.
         (Gate::Unheard(_) | Gate::Pairing, Some(error)) => {
             tracing::error!(sender = %sender.id, %error, "who is let in by pairing can't be read: a message is not heard");
             Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
         }
         (Gate::Unheard(why), None) => {
+            if let Some(silence) = speaker.silence().filter(|_| why == reasons::GROUP_POLICY) {
+                dispatch.shared().silent_groups.note(address, conversation, silence);
+            }
             tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
             Err(Fate::dropped(why))
         }

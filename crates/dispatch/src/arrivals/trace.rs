@@ -33,10 +33,11 @@ impl Dispatch {
             Some(id) => journal.message_records(AskedRecords::Run(RunId::new(id)), 1).await?,
             None => journal.message_records(AskedRecords::Newest, 1).await?,
         };
+        let mut deliveries = Vec::new();
         match id {
             None => newest_alone(&mut records, &mut messages),
             Some(id) if records.is_empty() && messages.is_empty() => {
-                messages = self.behind_delivery(id).await?;
+                (records, messages, deliveries) = self.behind_delivery(id).await?;
             }
             Some(_) => {}
         }
@@ -49,20 +50,38 @@ impl Dispatch {
             runs.push(self.run(&message.run_id.clone(), Some(message)).await?);
         }
         let tally = journal.arrival_tally().await?.into_iter().collect();
-        Ok(TraceResult { events, runs, tally })
+        let deliveries = deliveries.into_iter().map(delivery).collect();
+        Ok(TraceResult { events, runs, deliveries, tally })
     }
 
-    /// The message whose answer a delivery is part of.
-    async fn behind_delivery(&self, id: &str) -> Result<Vec<MessageRecord>, JournalError> {
+    /// Of the deliveries of this id, or of this id of a message: the events that they answer, the messages of clients that they answer, and
+    /// those that answer nothing, such as what a person sent.
+    async fn behind_delivery(
+        &self,
+        id: &str,
+    ) -> Result<(Vec<ArrivalRecord>, Vec<MessageRecord>, Vec<DeliveryStatus>), JournalError> {
         let journal = &self.shared().journal;
-        let found = journal.deliveries_named(id).await?;
-        let mut messages = Vec::new();
-        for delivery in found {
-            let Some((run_id, _)) = delivery.id.rsplit_once(':') else { continue };
-            messages.extend(journal.message_records(AskedRecords::Run(RunId::new(run_id)), 1).await?);
+        let (mut events, mut messages, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+        for delivery in journal.deliveries_named(id).await? {
+            let run_id = delivery.id.rsplit_once(':').map(|(run_id, _)| RunId::new(run_id));
+            let Some(run_id) = run_id else {
+                alone.push(delivery);
+                continue;
+            };
+            let found = journal.arrival_records(Some(run_id.as_str()), MOST).await?;
+            if !found.is_empty() {
+                events.extend(found);
+                continue;
+            }
+            let found = journal.message_records(AskedRecords::Run(run_id), 1).await?;
+            match found.is_empty() {
+                true => alone.push(delivery),
+                false => messages.extend(found),
+            }
         }
+        events.dedup_by_key(|event| event.number);
         messages.dedup();
-        Ok(messages)
+        Ok((events, messages, alone))
     }
 
     async fn event(&self, record: ArrivalRecord) -> Result<TraceEvent, JournalError> {
@@ -230,6 +249,10 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStat
 fn delivery(status: DeliveryStatus) -> TraceDelivery {
     TraceDelivery {
         id: status.id,
+        channel: Some(status.address.channel),
+        account_id: Some(status.address.account),
+        target: Some(status.address.target),
+        thread_id: status.address.thread,
         state: status.state.as_str().to_owned(),
         attempts: status.attempts,
         uncertain: status.may_repeat,

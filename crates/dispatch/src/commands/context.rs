@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context};
+use crate::request::WEBCHAT;
 
 pub(super) const COMMAND: Command =
     Command::new("context", Category::Status, Does::Answers(run), "Show what the model is sent.")
@@ -38,8 +39,10 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             "detail" | "deep" => text(&report(context).await?, &tokens(context), Breakdown::Detailed),
             "json" => {
                 let answer = Answer { report: report(context).await?, session: tokens(context) };
-                serde_json::to_string_pretty(&answer)
-                    .map_err(|error| CommandError::Prompt(error.to_string()))?
+                let json = serde_json::to_string_pretty(&answer)
+                    .map_err(|error| CommandError::Prompt(error.to_string()))?;
+                // Programs read what a client is told; in a chat the JSON would be taken for Markdown.
+                if context.channel() == WEBCHAT { json } else { format!("```json\n{json}\n```") }
             }
             _ => UNKNOWN.to_owned(),
         })

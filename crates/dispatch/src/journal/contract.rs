@@ -531,6 +531,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         next_at: Some(1_000),
         ended_at: None,
         asked: Some([7; 32]),
+        address: note("a").delivery.address,
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");

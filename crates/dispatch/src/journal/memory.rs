@@ -549,6 +549,7 @@ impl StoredItem {
             next_at: self.state.is_open().then_some(self.next_at),
             ended_at: self.ended_at,
             asked: self.delivery.asked,
+            address: self.delivery.address.clone(),
         }
     }
 }
@@ -673,6 +674,11 @@ impl Journal for MemoryJournal {
                 pending: count(DeliveryState::is_open),
                 failed: count(|state| state == DeliveryState::Failed),
                 last_sent_at: None,
+                last_failed: state
+                    .deliveries
+                    .iter()
+                    .rfind(|item| is_its(&item.delivery.address) && item.state == DeliveryState::Failed)
+                    .map(|item| item.delivery.id.clone()),
             })
         })
     }

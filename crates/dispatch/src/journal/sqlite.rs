@@ -189,8 +189,7 @@ impl Journal for SqliteJournal {
         let (channel, account) = (channel.to_owned(), account.to_owned());
         Box::pin(self.read(move |db| {
             let inbox = arrivals::count_waiting(db, &channel, &account)?;
-            let (pending, failed, last_sent_at) = deliveries::counts(db, &channel, &account)?;
-            Ok(AccountCounts { inbox, pending, failed, last_sent_at })
+            Ok(AccountCounts { inbox, ..deliveries::counts(db, &channel, &account)? })
         }))
     }
 

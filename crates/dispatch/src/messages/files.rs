@@ -87,8 +87,8 @@ impl Files {
     /// Why it could not be had, for people and models.
     pub(crate) async fn take(&self, name: &str) -> Result<AnswerMedia, String> {
         let name = name.trim();
-        if name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:")) {
-            return Err("data: URLs are not supported for media. Use buffer instead.".to_owned());
+        if is_data(name) {
+            return Err(DATA.to_owned());
         }
         if is_address(name) {
             return self.fetch(name).await;
@@ -96,6 +96,23 @@ impl Files {
         let (files, name) = (self.clone(), name.to_owned());
         let taking = tokio::task::spawn_blocking(move || files.copy(&name));
         taking.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Whether a file of this machine could be taken now; what is in the web is not looked for.
+    ///
+    /// # Errors
+    /// Why not, as [`Files::take`] says it.
+    pub(crate) async fn check(&self, name: &str) -> Result<(), String> {
+        let name = name.trim();
+        if is_data(name) {
+            return Err(DATA.to_owned());
+        }
+        if is_address(name) {
+            return Ok(());
+        }
+        let (files, name) = (self.clone(), name.to_owned());
+        let looking = tokio::task::spawn_blocking(move || files.open_to_take(&name).map(drop));
+        looking.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Takes what is given as base64, also as a `data:` URL.
@@ -130,8 +147,18 @@ impl Files {
     }
 
     fn copy(&self, name: &str) -> Result<AnswerMedia, String> {
+        let (mut file, path) = self.open_to_take(name)?;
+        let copied = Kept::begin(&self.folder).and_then(|mut kept| {
+            io::copy(&mut file, &mut kept.file)?;
+            kept.finish(path.file_name().and_then(|name| name.to_str()), None)
+        });
+        copied.map_err(|error| format!("file {name} was not sent: {error}"))
+    }
+
+    /// A file that is not too large, with its path.
+    fn open_to_take(&self, name: &str) -> Result<(File, PathBuf), String> {
         let failed = |why: &str| format!("file {name} was not sent: {why}");
-        let (mut file, path) = self.open(name).map_err(|refused| match refused {
+        let (file, path) = self.open(name).map_err(|refused| match refused {
             Refused::Outside => format!("Local media path is not under an allowed directory: {name}"),
             Refused::Unreadable(why) => failed(&why),
         })?;
@@ -139,11 +166,7 @@ impl Files {
         if length > LARGEST {
             return Err(failed("it is larger than 100 MB"));
         }
-        let copied = Kept::begin(&self.folder).and_then(|mut kept| {
-            io::copy(&mut file, &mut kept.file)?;
-            kept.finish(path.file_name().and_then(|name| name.to_str()), None)
-        });
-        copied.map_err(|error| failed(&error.to_string()))
+        Ok((file, path))
     }
 
     /// The file of a name. What was checked is what is opened.
@@ -276,6 +299,13 @@ impl Kept {
         });
         Ok(AnswerMedia { path: kept, mime, name, size })
     }
+}
+
+/// What `data:` URLs are answered with.
+const DATA: &str = "data: URLs are not supported for media. Use buffer instead.";
+
+fn is_data(name: &str) -> bool {
+    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"))
 }
 
 fn is_address(name: &str) -> bool {

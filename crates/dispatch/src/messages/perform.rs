@@ -130,7 +130,11 @@ impl Acting<'_> {
             }
             "poll" => send::poll(self, &place, args).await,
             "sticker" => send::sticker(self, &place, args).await,
-            _ if self.is_dry_run => Ok(send::dry(&place, json!({"action": action.name}))),
+            _ if self.is_dry_run => {
+                let checked = place.account.check(action.name, &self.params(action, &place, args));
+                checked.map_err(|error| refused(error, &place))?;
+                Ok(send::dry(&place, json!({"action": action.name})))
+            }
             "thread-create" => self.create_thread(action, &place, &mark, args).await,
             _ => self.act(action, &place, args).await,
         }

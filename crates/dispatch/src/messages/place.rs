@@ -100,6 +100,10 @@ impl Finder<'_> {
         let channel = self.channel(wish.channel.as_deref())?;
         let (id, account, is_at_work) = self.account(&channel, wish.account.as_deref())?;
         let info = channel.info();
+        if let Some(thread) = &wish.thread {
+            let checked = channel.check_thread_id(thread);
+            checked.map_err(|error| MessageError::Invalid(format!("threadId: {error}")))?;
+        }
         let same_channel = self.bound.filter(|bound| bound.channel == info.id);
         let address = match &wish.target {
             Some(written) => {
@@ -192,6 +196,11 @@ mod tests {
             (wish(Some("5"), None, None), None, "telegram/default/5/"),
             (wish(None, None, None), None, "Delivering to Telegram requires target <chatId>"),
             (wish(Some("a b"), None, None), None, "Unknown target \"a b\" for Telegram. Hint: <chatId>"),
+            (
+                wish(Some("5"), Some("abc"), None),
+                None,
+                "threadId: \"abc\" is no id of a Telegram topic: that is a number, such as 42",
+            ),
             (wish(Some("5"), None, Some("pigeon")), None, "Unknown channel: pigeon"),
             (wish(Some("5"), None, Some("slack")), None, "Unsupported channel: slack"),
             (wish(Some("5"), None, Some("webchat")), None, "Unsupported channel: webchat"),

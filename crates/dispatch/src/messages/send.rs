@@ -66,7 +66,11 @@ pub(super) async fn letter(
         let permitted = place.account.permits_buttons(&place.address);
         permitted.map_err(|error| MessageError::Invalid(error.to_string()))?;
     }
+    check_reply_to(place, args)?;
     if acting.is_dry_run {
+        for name in &names {
+            acting.files.check(name).await.map_err(MessageError::Invalid)?;
+        }
         return Ok(dry(place, json!({"mediaUrl": names.first(), "mediaUrls": several(&names)})));
     }
     let mut media = Vec::new();
@@ -151,6 +155,7 @@ pub(super) async fn sticker(
     let id = id.ok_or_else(|| {
         MessageError::Invalid("stickerId (or fileId) required; sticker-search finds one".to_owned())
     })?;
+    check_reply_to(place, args)?;
     if acting.is_dry_run {
         return Ok(dry(place, json!({"stickerId": id})));
     }
@@ -230,6 +235,13 @@ impl Posted {
 }
 
 /// The message that is quoted: the one that is named, or one that a tag in the text asks for, as far as the mode lets the turn quote.
+/// The message that is named to be answered has to be one that the platform can have.
+fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+    let Some(id) = args.word("replyTo") else { return Ok(()) };
+    let checked = place.channel.check_message_id(&id);
+    checked.map_err(|error| MessageError::Invalid(format!("replyTo: {error}")))
+}
+
 fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option<ReplyTo>) -> Option<String> {
     let bound = acting.bound.as_ref().filter(|bound| {
         bound.address.channel == place.address.channel && bound.address.target == place.address.target

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
+use openclaw_channels::{Account, Address, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
 
 use super::states::{self, DeliveryState, Retry, Verdict};
 use super::{Delivery, Inner};
@@ -46,7 +46,7 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
         Ok(delivery) => delivery,
         Err(Unreadable { id, why }) => {
             tracing::error!(delivery = id, why, "a delivery is unreadable and is given up");
-            return store(inner, id, Verdict::Failed(format!("unreadable: {why}"))).await;
+            return store(inner, id, None, Verdict::Failed(format!("unreadable: {why}"))).await;
         }
     };
     let now = inner.clock.now_ms();
@@ -99,7 +99,7 @@ async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     if let (Some(words), Some(outcome), Some(tell)) = (delivery.part.words(), outcome, inner.tell.get()) {
         tell(&delivery.address, delivery.session_key.as_ref(), words, outcome);
     }
-    store(inner, delivery.id, verdict).await
+    store(inner, delivery.id, Some(&delivery.address), verdict).await
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, SendError>>) -> Result<T, SendError> {
@@ -115,7 +115,8 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
         Ok(Some(stored)) if stored.state == DeliveryState::Sending => {
             let error = SendError::Uncertain { reason: "sending it ended unexpectedly".to_owned() };
             let verdict = states::of_sending(stored.attempts, RetryPolicy::ONCE, Err(error));
-            store(inner, stored.into_id(), verdict).await
+            let address = stored.delivery.as_ref().ok().map(|delivery| delivery.address.clone());
+            store(inner, stored.into_id(), address.as_ref(), verdict).await
         }
         Ok(Some(stored)) if !stored.state.is_open() => Ended::Over,
         Ok(None) => Ended::Over,
@@ -124,18 +125,21 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
 }
 
 /// Stores what follows. The journal tries again what the disk refuses.
-async fn store(inner: &Inner, id: String, verdict: Verdict) -> Ended {
+async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict) -> Ended {
+    // The lines of a platform are found by its name.
+    let (channel, account) = (at.map(|at| at.channel.as_str()), at.map(|at| at.account.as_str()));
+    let to = at.map(|at| at.target.as_str());
     let ended = match &verdict {
         Verdict::Sent(_) => {
-            tracing::debug!(delivery = id, "sent");
+            tracing::debug!(channel, account, to, delivery = id, "sent");
             Ended::Over
         }
         Verdict::Failed(reason) => {
-            tracing::warn!(delivery = id, reason, "a delivery is given up");
+            tracing::warn!(channel, account, to, delivery = id, reason, "a delivery is given up");
             Ended::Over
         }
         Verdict::Retry(Retry { reason, pause, may_hurry, .. }) => {
-            tracing::info!(delivery = id, reason, ?pause, "a delivery is tried again");
+            tracing::info!(channel, account, to, delivery = id, reason, ?pause, "a delivery is tried again");
             if *may_hurry { Ended::Pause(*pause) } else { Ended::Retry(*pause) }
         }
     };

@@ -56,4 +56,6 @@ pub struct DeliveryStatus {
     pub ended_at: Option<i64>,
     /// As [`Delivery::asked`].
     pub asked: Option<Digest>,
+    /// Where it goes.
+    pub address: Address,
 }

@@ -3,16 +3,20 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_channels::access::{AccessSettings, Entry};
+use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{AccountStatus, Channel, Issue, IssueKind, Probe, Unusable};
 use openclaw_config::Config;
-use openclaw_dispatch::AccountCounts;
+use openclaw_dispatch::{AccountCounts, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::now_ms;
 use serde_json::{Map, Value, json};
 
+use super::standing::{answer, command, obstacle, obstacle_of};
 use crate::state::GatewayState;
+
+/// Groups in which nobody is heard that are told of.
+const SILENT_GROUPS: usize = 5;
 
 /// How all accounts stand. `probe` is how long platforms may take to be asked.
 pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> ChannelsStatusResult {
@@ -76,9 +80,12 @@ pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> Cha
         let one = |id: String| async {
             let snapshot = self::one(state, &config, channel.as_ref(), id.clone(), probe).await;
             let mut shown = summary(&snapshot);
-            for key in ["connected", "accountId"] {
+            for key in ["enabled", "connected", "accountId"] {
                 shown.extend(snapshot.get(key).map(|value| (key.to_owned(), value.clone())));
             }
+            let why = obstacle_of(state, &config, channel.as_ref(), &id);
+            let said = answer(shown.get("probe"), why.as_deref(), &shown);
+            shown.extend(said.map(|said| ("probe".to_owned(), said)));
             (id, Value::Object(shown))
         };
         let accounts: Map<String, Value> =
@@ -122,7 +129,12 @@ pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
         };
         lines.push(format!("{}: {how}", info.label));
         if !is_disabled {
-            lines.extend(configured.iter().map(|id| format!("  - {id} (token:{})", source(id))));
+            let line = |id: &&String| {
+                let why = obstacle_of(state, &config, channel.as_ref(), id);
+                let why = why.map(|why| format!(", not working: {why}")).unwrap_or_default();
+                format!("  - {id} (token:{}{why})", source(id))
+            };
+            lines.extend(configured.iter().map(line));
         }
     }
     lines
@@ -137,7 +149,7 @@ async fn one(
 ) -> Map<String, Value> {
     let name = channel.info().id;
     let at_work = state.platforms.at_work(name, &id);
-    let stands = at_work.as_ref().map(|at_work| at_work.status.now()).unwrap_or_default();
+    let stands = at_work.as_ref().map(|at_work| at_work.status.now());
     let made = channel.account(config, &id);
     let is_enabled = !matches!(made, Err(Unusable::Disabled));
     let is_configured = made.is_ok();
@@ -162,7 +174,11 @@ async fn one(
         tracing::warn!(%error, "what waits for an account can't be read");
         AccountCounts::default()
     });
-    snapshot(config, name, &id, &stands, Facts { is_enabled, is_configured, problem, token, probed, counts })
+    let silent = state.dispatch.silent_groups(name, &id);
+    let is_stopped = is_configured && obstacle(stands.as_ref()).is_some();
+    let stands = stands.unwrap_or_default();
+    let facts = Facts { is_enabled, is_configured, is_stopped, problem, token, probed, counts, silent };
+    snapshot(config, name, &id, &stands, facts)
 }
 
 /// What of an account's section people are shown, under the names it has there.
@@ -197,11 +213,11 @@ impl AccountSection {
 }
 
 /// What keeps an account from working, with what to do.
-fn issues(channel: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
+fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
     let mut found: Vec<Issue> = Vec::new();
     let issue =
         |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
-    let add = format!("Run: openclaw channels add --channel {channel}");
+    let add = format!("Run: {}", command("add", channel, id));
     match (&facts.problem, &stands.last_error) {
         (Some(problem), _) => found.push(issue(IssueKind::Config, problem, add)),
         (None, Some(error)) if stands.is_refused => found.push(issue(IssueKind::Auth, error, add)),
@@ -212,11 +228,33 @@ fn issues(channel: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
         (None, Some(error)) => {
             found.push(Issue { kind: IssueKind::Runtime, message: error.clone(), fix: None })
         }
+        (None, None) if facts.is_stopped => {
+            let fix = format!("Run: {}", command("start", channel, id));
+            found.push(issue(IssueKind::Runtime, "It is stopped.", fix));
+        }
         (None, None) => {}
     }
-    if facts.counts.failed > 0 {
-        let message = format!("{} messages could not be sent and were given up.", facts.counts.failed);
-        found.push(issue(IssueKind::Runtime, &message, "Run: openclaw trace last".to_owned()));
+    if let Some(last) = &facts.counts.last_failed {
+        let message = match facts.counts.failed {
+            1 => "1 message could not be sent and was given up.".to_owned(),
+            failed => {
+                format!(
+                    "{failed} messages could not be sent and were given up; the command tells of the last."
+                )
+            }
+        };
+        found.push(issue(IssueKind::Runtime, &message, format!("Run: openclaw trace {last}")));
+    }
+    for SilentGroup { id: group, title, why } in facts.silent.iter().take(SILENT_GROUPS) {
+        let title = title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
+        let message = format!("Nobody is heard in group {group}{title}: {why}.");
+        let fix = match why {
+            Silence::NotListed => format!("List it in channels.{channel}.groups"),
+            Silence::NobodyListed => format!(
+                "Name who is heard in channels.{channel}.groupAllowFrom, or set groupPolicy to \"open\""
+            ),
+        };
+        found.push(issue(IssueKind::Config, &message, fix));
     }
     found.extend(facts.probed.iter().flat_map(|probe| probe.issues.iter().cloned()));
     let shown =
@@ -228,10 +266,13 @@ fn issues(channel: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
 struct Facts {
     is_enabled: bool,
     is_configured: bool,
+    /// It could work, and is not started.
+    is_stopped: bool,
     problem: Option<String>,
     token: &'static str,
     probed: Option<Probe>,
     counts: AccountCounts,
+    silent: Vec<SilentGroup>,
 }
 
 fn snapshot(
@@ -244,7 +285,7 @@ fn snapshot(
     let access = AccessSettings::of(config, channel, id).unwrap_or_default();
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
-    let issues = issues(channel, stands, &facts);
+    let issues = issues(channel, id, stands, &facts);
     let section = AccountSection::of(config, channel, id);
     let last_error = stands.last_error.clone().or(facts.problem);
     let lost = stands

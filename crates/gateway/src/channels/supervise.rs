@@ -58,6 +58,7 @@ impl Life {
                 status.is_refused = false;
                 status.last_start_at = Some(now_ms());
             });
+            self.state.outdate_health();
             tracing::info!(channel = name, account = %self.id, "channel.state started");
             let exit = self.work_and_offer(account.as_ref(), &status).await;
             status.update(|status| {
@@ -87,6 +88,7 @@ impl Life {
                 status.last_error = Some(why);
                 status.reconnect_attempts += 1;
             });
+            self.state.outdate_health();
             tokio::select! { biased;
                 () = self.stop.cancelled() => {}
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
@@ -95,6 +97,7 @@ impl Life {
         }
         self.state.dispatch.outbox().unregister(name, &self.id);
         self.state.platforms.end(name, &self.id);
+        self.state.outdate_health();
         tracing::info!(channel = name, account = %self.id, "channel.state stopped");
     }
 
@@ -114,6 +117,9 @@ impl Life {
         let mut was_connected = true;
         loop {
             let is_connected = watched.borrow_and_update().connected;
+            if is_connected != was_connected {
+                self.state.outdate_health();
+            }
             if is_connected && !was_connected {
                 self.state.dispatch.outbox().hurry(self.channel.info().id, &self.id);
             }

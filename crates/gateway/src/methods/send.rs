@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address, Answer, Button, Channel, Content, Part, Target, registry};
+use openclaw_channels::{
+    Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry,
+};
 use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
 use openclaw_dispatch::{Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
@@ -37,7 +39,15 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     let place =
         place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
     let mut address = place.address;
-    address.thread = params.thread_id.clone().or(address.thread);
+    let named = |id: Option<String>| id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+    let (thread, reply_to) = (named(params.thread_id), named(params.reply_to));
+    if let Some(thread) = &thread {
+        checked("threadId", place.channel.check_thread_id(thread))?;
+    }
+    if let Some(message) = &reply_to {
+        checked("replyTo", place.channel.check_message_id(message))?;
+    }
+    address.thread = thread.or(address.thread);
     let urls = params.media_url.iter().chain(params.media_urls.iter().flatten());
     let urls: Vec<String> = urls.filter(|url| !url.trim().is_empty()).cloned().collect();
     if params.message.trim().is_empty() && urls.is_empty() {
@@ -47,7 +57,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     let answer = Answer {
         text: params.message,
         media,
-        reply_to: params.reply_to,
+        reply_to,
         silent: params.silent.unwrap_or_default(),
         buttons: buttons(params.buttons.unwrap_or_default())?,
         ..Answer::default()
@@ -94,6 +104,11 @@ pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> 
         MessageError::Failed(text) => ErrorShape::unavailable(format!("Error: {text}")),
         MessageError::Stopped => ErrorShape::unavailable("the gateway is stopping"),
     })?)
+}
+
+/// An id that the platform can have.
+fn checked(what: &str, id: Result<(), TargetError>) -> Result<(), Failure> {
+    Ok(id.map_err(|error| ErrorShape::invalid(format!("invalid send params: {what} {error}")))?)
 }
 
 fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
@@ -243,12 +258,22 @@ async fn hand_over(
     let Some(id) = last else {
         return Err(ErrorShape::unavailable("Error: a hook keeps the message back").into());
     };
-    let status = dispatch.outbox().outcome(&id, PATIENCE).await;
+    // Nobody knows when an account that is not at work will be.
+    let is_at_work = ctx.gateway.platforms.at_work(&address.channel, &address.account).is_some();
+    let patience = if is_at_work { PATIENCE } else { Duration::ZERO };
+    let status = dispatch.outbox().outcome(&id, patience).await;
     let status = status.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
-    Ok((sent(status, address, &key.name)?, is_new))
+    let why = || crate::channels::standing::why_not(&ctx.gateway, &address.channel, &address.account);
+    Ok((sent(status, &address, &key.name, why)?, is_new))
 }
 
-fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<SendResult, Failure> {
+/// `why` is what keeps the account from working, where the delivery itself does not know.
+fn sent(
+    status: Option<DeliveryStatus>,
+    address: &Address,
+    key: &str,
+    why: impl FnOnce() -> Option<String>,
+) -> Result<SendResult, Failure> {
     let Some(status) = status else {
         return Err(ErrorShape::unavailable("Error: the message is not in the outbox any more").into());
     };
@@ -258,8 +283,8 @@ fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<S
             Ok(SendResult {
                 run_id: key.to_owned(),
                 message_id: message_ids.last().cloned().unwrap_or_default(),
-                channel: address.channel,
-                chat_id: Some(address.target),
+                channel: address.channel.clone(),
+                chat_id: Some(address.target.clone()),
             })
         }
         DeliveryState::Failed => {
@@ -267,10 +292,10 @@ fn sent(status: Option<DeliveryStatus>, address: Address, key: &str) -> Result<S
             Err(ErrorShape::unavailable(format!("Error: {why}")).into())
         }
         DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
-            let why = status.error.map(|why| format!(" ({why})")).unwrap_or_default();
+            let why = status.error.or_else(why).map(|why| format!(" ({why})")).unwrap_or_default();
             let text = format!(
-                "the message is stored and waits for {}{why}; it is sent by itself as soon as that works, do not send it again",
-                address.channel
+                "the message is stored and waits for {} account \"{}\"{why}; it is sent by itself as soon as that works, do not send it again",
+                address.channel, address.account
             );
             Err(ErrorShape::unavailable(text).into())
         }

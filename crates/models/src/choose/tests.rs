@@ -95,7 +95,7 @@ fn a_person_gets_the_model_they_name_or_the_nearest_that_is_allowed() {
         ],
     );
     for (text, expect) in [
-        ("bogus", "Model \"anthropic/bogus\" is not allowed. "),
+        ("bogus", "Model \"bogus\" is not allowed. "),
         ("nobody/nothing", "Model \"nobody/nothing\" is not allowed. "),
         ("zz/", "Unrecognized model \"zz/\". "),
     ] {

@@ -248,6 +248,9 @@ pub struct TraceResult {
     pub events: Vec<TraceEvent>,
     /// The runs that are named by that id, or behind the delivery it names: those of clients have no events.
     pub runs: Vec<TraceRun>,
+    /// The deliveries that are named by that id and answer nothing, such as what `openclaw message send` sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<TraceDelivery>,
     /// How many events there are of each fate.
     pub tally: BTreeMap<String, u64>,
 }
@@ -358,6 +361,14 @@ pub struct TraceTool {
 pub struct TraceDelivery {
     /// Its id.
     pub id: String,
+    /// Platform.
+    pub channel: Option<String>,
+    /// Account.
+    pub account_id: Option<String>,
+    /// The conversation it goes to.
+    pub target: Option<String>,
+    /// Thread in it.
+    pub thread_id: Option<String>,
     /// `pending`, `sending`, `uncertain`, `sent` or `failed`.
     pub state: String,
     /// Tries that count.

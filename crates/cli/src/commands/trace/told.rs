@@ -49,6 +49,21 @@ pub(super) fn run_alone(traced: &TraceRun) -> Vec<String> {
     lines
 }
 
+/// What was sent without a message that it answers: by `openclaw message`, a tool, or the gateway itself.
+pub(super) fn sent_alone(deliveries: &[TraceDelivery]) -> Vec<String> {
+    let mut lines = vec!["sent on purpose, not as an answer".to_owned()];
+    for each in deliveries {
+        let (channel, account, target) =
+            (each.channel.as_deref(), each.account_id.as_deref(), each.target.as_deref());
+        let thread = each.thread_id.as_ref().map(|id| format!(", thread {id}")).unwrap_or_default();
+        if let (Some(channel), Some(account), Some(target)) = (channel, account, target) {
+            lines.push(format!("  by {channel} {account} to {target}{thread}"));
+        }
+        lines.push(delivery("delivery", each));
+    }
+    lines
+}
+
 fn run(run: &TraceRun) -> Vec<String> {
     let parts = if run.events.len() > 1 {
         format!(", of the events {}", run.events.join(", "))

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
-use crate::journal::{Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
+use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
     Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
@@ -182,7 +182,8 @@ fn prune_state(
 }
 
 const STATUS: &str =
-    "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at, asked";
+    "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at, asked,
+     channel, account, target, thread";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
@@ -213,24 +214,29 @@ pub(super) fn has_sent(db: &Connection, at: &Address, message_id: &str) -> Resul
     Ok(found.is_some())
 }
 
-/// How many deliveries of an account are open and given up, and when the last one was sent.
-pub(super) fn counts(
-    db: &Connection,
-    channel: &str,
-    account: &str,
-) -> Result<(u64, u64, Option<i64>), JournalError> {
-    let row = db
+/// How many deliveries of an account are open and given up, and when the last one was sent; nothing of its events.
+pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<AccountCounts, JournalError> {
+    let count =
+        |row: &Row<'_>, at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or(0));
+    let counts = db
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE state IN ('pending', 'sending', 'uncertain')),
                     count(*) FILTER (WHERE state = 'failed'),
-                    max(ended_at) FILTER (WHERE state = 'sent')
+                    max(ended_at) FILTER (WHERE state = 'sent'),
+                    (SELECT id FROM outbox WHERE seq =
+                       (SELECT max(seq) FROM outbox WHERE channel = ?1 AND account = ?2 AND state = 'failed'))
              FROM outbox WHERE channel = ?1 AND account = ?2",
         )?
         .query_row(params![channel, account], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?))
+            Ok(AccountCounts {
+                inbox: 0,
+                pending: count(row, 0)?,
+                failed: count(row, 1)?,
+                last_sent_at: row.get(2)?,
+                last_failed: row.get(3)?,
+            })
         })?;
-    let count = |count: i64| u64::try_from(count).unwrap_or(0);
-    Ok((count(row.0), count(row.1), row.2))
+    Ok(counts)
 }
 
 /// The delivery of this id, or those that a platform has under this id of a message.
@@ -266,6 +272,12 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
         next_at: Some(row.get(8)?).filter(|_| state.is_open()),
         ended_at: row.get(9)?,
         asked: row.get(10)?,
+        address: Address {
+            channel: row.get(11)?,
+            account: row.get(12)?,
+            target: row.get(13)?,
+            thread: row.get(14)?,
+        },
     })
 }
 

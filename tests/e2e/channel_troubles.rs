@@ -1,0 +1,260 @@
+//! Channels that do not work, through the front door: every command says so, says why, and says what to do.
+
+use std::process::Stdio;
+
+use nix::pty::openpty;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::time::timeout;
+
+use crate::command::{Ended, openclaw};
+use crate::gateway;
+use crate::telegram::{bot, open};
+
+async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
+    let ended = openclaw(gateway, words).await;
+    assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+    ended.out
+}
+
+async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
+    let out = ok(gateway, words).await;
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+#[track_caller]
+fn has(text: &str, words: &[&str]) {
+    for words in words {
+        assert!(text.contains(words), "no \"{words}\" in:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.nth_answer("getUpdates", 1).await;
+    let mut client = gateway.client().await.unwrap();
+    let health = client.request("health", json!({})).await.unwrap();
+    assert_eq!(health["channels"]["telegram"]["probe"]["ok"], true, "nobody had to ask: {health}");
+    has(&ok(&gateway, &["status"]).await, &["token config · accounts 1/1\n"]);
+
+    ok(&gateway, &["channels", "stop", "--channel", "telegram"]).await;
+    let health = client.request("health", json!({})).await.unwrap();
+    assert_eq!(health["channels"]["telegram"]["probe"]["error"], "it is stopped", "{health}");
+    assert!(ok(&gateway, &["health"]).await.starts_with("Telegram: failed (unknown) - it is stopped\n"));
+    for words in [&["status"][..], &["status", "--deep"]] {
+        has(&ok(&gateway, words).await, &["accounts 1/1 · default: stopped\n"]);
+    }
+    let status = json_of(&gateway, &["status", "--json"]).await;
+    let expect = json!(["Telegram: configured", "  - default (token:config, not working: it is stopped)"]);
+    assert_eq!(status["channelSummary"], expect);
+    let fix = "- telegram default: It is stopped. (Run: openclaw channels start --channel telegram)";
+    has(&ok(&gateway, &["channels", "status"]).await, &["stopped", fix]);
+    // Who sends by a stopped account does not wait for it.
+    let sent = openclaw(&gateway, &["message", "send", "--target", "5", "--message", "later"]).await;
+    sent.failed(&["is stored and waits for telegram account \"default\" (it is stopped)"]);
+
+    ok(&gateway, &["channels", "start", "--channel", "telegram"]).await;
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "later");
+    server.revoke(true);
+    server.push(json!({}));
+    gateway.logged("channel.state lost").await.unwrap();
+    let health = ok(&gateway, &["health"]).await;
+    assert!(health.starts_with("Telegram: failed (401) - "), "{health}");
+    has(&ok(&gateway, &["status"]).await, &["accounts 1/1 · default: "]);
+    // A gateway that refuses the command is there.
+    let refused = openclaw(&gateway, &["channels", "status", "--token", "wrong"]).await;
+    refused.failed(&["unauthorized"]);
+    assert!(!refused.err.contains("not reachable") && !refused.out.contains("not reachable"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_account_is_named_in_what_to_do_and_a_gateway_that_is_away_is_told_of() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let accounts =
+        json!({"accounts": {"default": {}, "work": {"botToken": "222222:AA-nobody-knows-this-token"}}});
+    let mut gateway = bot(&server, &model, accounts, json!({})).await;
+    gateway.logged("channel.state lost").await.unwrap();
+    assert!(!gateway.log().contains("channels.telegram.accounts"), "an empty account asks for nothing");
+    let status = ok(&gateway, &["channels", "status"]).await;
+    has(&status, &["(Run: openclaw channels add --channel telegram --account work)"]);
+    has(&ok(&gateway, &["health"]).await, &["Telegram work: failed (404) - "]);
+    gateway.terminate().await.unwrap();
+    has(&ok(&gateway, &["status"]).await, &["UNKNOWN", "no gateway to ask how it works"]);
+}
+
+#[tokio::test]
+async fn what_is_refused_for_real_is_refused_by_a_dry_run() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    let thread = "\"abc\" is no id of a Telegram topic: that is a number, such as 42";
+    let message = "\"abc\" is no id of a Telegram message: that is a number, such as 501";
+    let at = ["--target", "5"];
+    let rows: [(&[&str], &str); 8] = [
+        (&["send", "-m", "x", "--thread-id", "abc"], thread),
+        (&["send", "-m", "x", "--reply-to", "abc"], message),
+        (&["send", "--media", "/nowhere/at/all.png"], "/nowhere/at/all.png was not sent: "),
+        (&["send", "-m", "x", "--account", "nobody"], "unknown account \"nobody\""),
+        (&["sticker", "send", "--sticker-id", "f"], "Telegram sticker is disabled; set channels.telegram."),
+        (&["react", "--message-id", "7", "--emoji", "🥑"], "Telegram has no reaction 🥑"),
+        (&["pin", "--message-id", "abc"], "messageId is required, as a number"),
+        (&["delete", "--message-id", "abc"], "messageId is required, as a number"),
+    ];
+    let count = server.calls("sendMessage").len();
+    for (words, text) in rows {
+        for mode in [&["--dry-run"][..], &[]] {
+            openclaw(&gateway, &[&["message"], words, &at, mode].concat()).await.failed(&[text]);
+        }
+    }
+    assert_eq!(server.calls("sendMessage").len(), count);
+    // Other clients hear the same.
+    let mut client = gateway.client().await.unwrap();
+    for (key, value, text) in [("threadId", "abc", thread), ("replyTo", "abc", message)] {
+        let params = json!({"to": "5", "message": "x", key: value, "idempotencyKey": key});
+        let refused = client.call("send", params).await.unwrap();
+        assert!(!refused.ok, "{refused:?}");
+        assert_eq!(refused.error["message"], format!("invalid send params: {key} {text}"));
+    }
+    let react = ["message", "react", "--target", "5", "--message-id", "7", "--emoji", "👍", "--dry-run"];
+    assert_eq!(ok(&gateway, &react).await, "Would do react via Telegram. Nothing was done.\n");
+    assert_eq!(server.calls("setMessageReaction").len(), 0);
+    gateway.terminate().await.unwrap();
+    let alone = openclaw(&gateway, &react).await;
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    has(&alone.err, &["No gateway was asked"]);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_platform_is_told_so_at_once() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.nth_answer("getUpdates", 1).await;
+    server.fail("sendMessage", Fault::Slower(3));
+    let mut command = gateway.command();
+    command.args(["message", "send", "--target", "5", "--message", "x"]);
+    command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
+    command.stderr(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = timeout(DEADLINE, lines.next_line()).await.unwrap().unwrap().unwrap();
+    assert_eq!(line, "Waiting for Telegram (account \"default\")…");
+    assert!(timeout(DEADLINE, child.wait()).await.unwrap().unwrap().success());
+}
+
+#[tokio::test]
+async fn what_was_given_up_and_what_was_sent_by_hand_can_be_traced() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.nth_answer("getUpdates", 1).await;
+    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    let send = ["message", "send", "--target", "5", "--message", "x"];
+    openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);
+    // A newer message that is no trouble.
+    server.push(private_message(6, "hello"));
+    server.nth_answer("sendMessage", 2).await;
+    let status = ok(&gateway, &["channels", "status"]).await;
+    has(&status, &["1 message could not be sent and was given up. (Run: openclaw trace send:"]);
+    let id = status.split("openclaw trace ").nth(1).unwrap().split(')').next().unwrap();
+    let traced = ok(&gateway, &["trace", id]).await;
+    has(&traced, &["sent on purpose", "by telegram default to 5", ": failed", "blocked by the user"]);
+    has(&ok(&gateway, &["channels", "logs", "--channel", "telegram"]).await, &["a delivery is given up"]);
+
+    let sent = json_of(&gateway, &[&send[..], &["--json"]].concat()).await;
+    let id = sent["payload"]["messageId"].as_str().unwrap().to_owned();
+    has(&ok(&gateway, &["trace", &id]).await, &["sent on purpose", &format!(": sent as {id}")]);
+    // The answer to an event is traced to the event.
+    let answers = json_of(&gateway, &["trace", "last", "--json"]).await;
+    let event = answers["events"][0]["eventId"].as_str().unwrap();
+    let answer = answers["events"][0]["run"]["deliveries"][0]["messageIds"][0].as_str().unwrap();
+    has(&ok(&gateway, &["trace", answer]).await, &[event, "became a message for the agent"]);
+}
+
+#[tokio::test]
+async fn a_group_in_which_nobody_is_heard_is_told_of_once() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section = json!({"groupPolicy": "open", "groups": {"-1001": {"requireMention": false}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.push(group_message(-1002, 5, "anybody there?"));
+    server.push(group_message(-1002, 5, "anybody?"));
+    server.push(group_message(-1001, 5, "and here?"));
+    server.nth_answer("sendMessage", 1).await;
+    gateway.logged("nobody is heard in a group").await.unwrap();
+    assert_eq!(gateway.log().matches("nobody is heard in a group").count(), 1, "{}", gateway.log());
+    let status = ok(&gateway, &["channels", "status"]).await;
+    has(&status, &["Nobody is heard in group -1002", "(List it in channels.telegram.groups)"]);
+    assert!(!status.contains("-1001"), "{status}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_removed_and_webchat_is_not_added() {
+    let gateway = gateway().start().await.unwrap();
+    let run = async |words: &[&str]| {
+        Ended::of({
+            let mut command = gateway.command();
+            command.args(words);
+            command
+        })
+        .await
+    };
+    let remove = ["channels", "remove", "--channel", "telegram", "--delete"];
+    run(&remove)
+        .await
+        .failed(&["telegram has no account \"default\" in the configuration; nothing was changed."]);
+    run(&["channels", "add", "--channel", "webchat"])
+        .await
+        .failed(&["WebChat has no accounts: the gateway serves it by itself."]);
+    let add = ["channels", "add", "--channel", "telegram", "--token", "222222:AA-a-token-of-a-test"];
+    assert_eq!(run(&[&add[..], &["--account", "work"]].concat()).await.code, Some(0));
+    // The section has an account, and it is another.
+    run(&remove).await.failed(&["telegram has no account \"default\""]);
+    let work = run(&[&remove[..], &["--account", "work"]].concat()).await;
+    assert_eq!((work.code, work.out.as_str()), (Some(0), "Deleted Telegram account \"work\".\n"), "{work:?}");
+}
+
+#[tokio::test]
+async fn commands_in_a_chat_name_what_was_written() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let _gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "/model gtp-5"));
+    let told = server.nth_call("sendMessage", 1).await.params["text"].clone();
+    assert!(told.as_str().unwrap().starts_with("Model \"gtp-5\" is not allowed."), "{told}");
+    server.push(private_message(5, "/context json"));
+    let told = server.nth_call("sendMessage", 2).await.params["text"].clone();
+    assert!(told.as_str().unwrap().starts_with("<pre><code class=\"language-json\">{"), "{told}");
+}
+
+#[tokio::test]
+async fn an_interrupt_at_a_question_ends_with_a_word() {
+    let gateway = gateway().prepare().unwrap();
+    let pty = openpty(None, None).unwrap();
+    let mut command = gateway.command();
+    command.args(["channels", "add"]).stdin(Stdio::from(pty.slave)).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut screen = child.stderr.take().unwrap();
+    let mut printed = String::new();
+    while !printed.contains("Channel (telegram) [telegram]: ") {
+        let mut bytes = [0_u8; 256];
+        let count = timeout(DEADLINE, screen.read(&mut bytes)).await.unwrap().unwrap();
+        assert!(count > 0, "{printed}");
+        printed.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    let mut rest = String::new();
+    timeout(DEADLINE, screen.read_to_string(&mut rest)).await.unwrap().unwrap();
+    assert_eq!(rest, "\nCancelled.\n");
+    assert_eq!(timeout(DEADLINE, child.wait()).await.unwrap().unwrap().code(), Some(130));
+}
