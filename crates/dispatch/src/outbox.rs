@@ -39,7 +39,7 @@ pub enum Enqueued {
     /// It is on disk, synced, and will be sent.
     New,
     /// Its id was accepted before; nothing was changed.
-    Known(DeliveryStatus),
+    Known(Box<DeliveryStatus>),
     /// A hook keeps it back: nothing of it was kept.
     Withheld,
 }
@@ -50,7 +50,7 @@ pub(crate) enum DeliveryInsert {
     /// It is stored.
     New,
     /// Its id was there already.
-    Known(DeliveryStatus),
+    Known(Box<DeliveryStatus>),
     /// Too many wait.
     Full,
 }

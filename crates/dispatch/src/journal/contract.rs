@@ -536,7 +536,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");
     other.delivery.part = Part::text("another text");
-    assert_eq!(journal.deliver(other).await, Ok(DeliveryInsert::Known(expected)));
+    assert_eq!(journal.deliver(other).await, Ok(DeliveryInsert::Known(Box::new(expected))));
     let [OpenDelivery { number, lane, next_at }] =
         <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));

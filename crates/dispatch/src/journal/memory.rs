@@ -277,7 +277,7 @@ impl State {
 
     fn deliver(&mut self, new: NewDelivery) -> DeliveryInsert {
         if let Some(known) = self.item(&new.delivery.id) {
-            return DeliveryInsert::Known(known.status());
+            return DeliveryInsert::Known(Box::new(known.status()));
         }
         let NewDelivery { delivery, accepted_at } = new;
         let number = self.deliveries.last().map_or(1, |last| last.number + 1);

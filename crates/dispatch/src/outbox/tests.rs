@@ -132,11 +132,11 @@ async fn an_id_is_sent_once_also_after_a_restart() {
     rig.serve(&platform);
     rig.accept("a", "x").await;
     let sent = rig.over("a").await;
-    assert_eq!(rig.outbox.accept(note("a", "y")).await, Ok(Enqueued::Known(sent.clone())));
+    assert_eq!(rig.outbox.accept(note("a", "y")).await, Ok(Enqueued::Known(Box::new(sent.clone()))));
     rig.end().await;
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    assert_eq!(rig.outbox.accept(note("a", "x")).await, Ok(Enqueued::Known(sent)));
+    assert_eq!(rig.outbox.accept(note("a", "x")).await, Ok(Enqueued::Known(Box::new(sent))));
     rig.accept("b", "x").await;
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);

@@ -49,7 +49,7 @@ impl Change for NewDelivery {
 
     fn apply(&self, db: &Connection) -> Result<DeliveryInsert, JournalError> {
         if let Some(status) = status(db, &self.delivery.id)? {
-            return Ok(DeliveryInsert::Known(status));
+            return Ok(DeliveryInsert::Known(Box::new(status)));
         }
         if queue::count_open::<DeliveryState>(db)? >= MAX_OPEN {
             return Ok(DeliveryInsert::Full);
