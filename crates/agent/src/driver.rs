@@ -192,6 +192,7 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
 }
 
 /// When a run was made, and how long it took: the clock of the wall may have jumped in between.
+#[derive(Clone, Copy)]
 struct Times {
     started_at: i64,
     ended_at: i64,
