@@ -195,12 +195,24 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
     let plain = both.by_client("sessions_list", &json!({})).await["count"].clone();
     for args in [
         json!({"kinds": null, "limit": null, "activeMinutes": null, "messageLimit": null}),
-        json!({"kinds": "main", "limit": "many", "activeMinutes": true, "messageLimit": {}}),
+        json!({"kinds": {"main": true}, "limit": "many", "activeMinutes": true, "messageLimit": {}}),
         json!({"kinds": [5, null, ["main"]], "nobodyKnowsThis": "x"}),
         json!({"kinds": ["x".repeat(10_000)]}),
     ] {
         assert_eq!(both.by_client("sessions_list", &args).await["count"], plain, "{args}");
     }
+}
+
+#[tokio::test]
+async fn one_text_may_stand_where_a_list_is_wanted() {
+    let mut both = Both::start(json!({})).await.with_sessions(&["main", "agent:main:cron:job"]).await;
+    let (main, job) = ("main main webchat", "agent:main:cron:job cron internal");
+    assert_eq!(both.listed(json!({"kinds": "cron"})).await, [job]);
+    assert_eq!(both.listed(json!({"kinds": " "})).await, [job, main]);
+    assert_eq!(both.listed(json!({"kinds": "nonsense"})).await, [job, main]);
+    // Of a list that is written as text a model is told.
+    let said = both.by_model("sessions_list", &json!({"kinds": "[\"cron\"]"})).await;
+    assert!(said.as_str().is_some_and(|said| said.contains("kinds: must be array")), "{said}");
 }
 
 /// Each parameter of each tool as nothing, as another type, and huge: something is answered, and the gateway goes on.
