@@ -215,6 +215,28 @@ async fn one_text_may_stand_where_a_list_is_wanted() {
     assert!(said.as_str().is_some_and(|said| said.contains("kinds: must be array")), "{said}");
 }
 
+/// A session that was asked by another may leave its sandbox as little as a heartbeat may, and no setting is named that would change it.
+#[tokio::test]
+async fn a_run_that_no_person_asked_for_is_not_elevated_whatever_is_configured() {
+    let anybody = json!({"webchat": ["*"], "none": ["*"]});
+    let config = json!({"tools": {"elevated": {"allowFrom": anybody}}});
+    let both = Both::start(config).await;
+    let call = json!({"command": "true", "elevated": true});
+    let ask = json!({"sessionKey": "agent:main:side", "message": format!("CALL exec {call}")});
+    assert_eq!(both.by_client("sessions_send", &ask).await["status"], "ok");
+    let requests = both.model.requests();
+    let said = tool_said(requests.iter().find(|request| request.ends_with_tool_result()).unwrap());
+    for part in [
+        "elevated is not available right now (runtime=direct).",
+        "Failing gates: a person's message",
+        "Context: provider=none session=agent:main:side",
+        "Fix-it keys: none. Only a run that a person's message asked for can be elevated",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("allowFrom"), "{said}");
+}
+
 /// Each parameter of each tool as nothing, as another type, and huge: something is answered, and the gateway goes on.
 #[tokio::test]
 async fn odd_values_of_each_parameter_are_answered() {
