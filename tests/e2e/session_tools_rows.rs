@@ -215,6 +215,31 @@ async fn one_text_may_stand_where_a_list_is_wanted() {
     assert!(said.as_str().is_some_and(|said| said.contains("kinds: must be array")), "{said}");
 }
 
+#[tokio::test]
+async fn a_card_names_the_other_models_and_is_had_by_id_too() {
+    let model = |id: &str| json!({"id": id, "name": id, "contextWindow": 32000, "maxTokens": 4096});
+    let config = json!({
+        "agents": {"defaults": {"model": {"fallbacks": ["fake/fake-2", "nobody/knows", "fake/fake-3", "fake/fake-2"]}}},
+        "models": {"providers": {"fake": {"models": [model("fake-1"), model("fake-2"), model("fake-3")]}}},
+    });
+    let mut both = Both::start(config).await.with_sessions(&["main", "agent:main:side"]).await;
+    let listed = both.by_client("sessions_list", &json!({"kinds": ["other"]})).await;
+    let id = listed["sessions"][0]["sessionId"].clone();
+    for args in [json!({"sessionId": id}), json!({"sessionKey": "side"}), json!({"sessionId": "side"})] {
+        for said in both.each("session_status", &args).await {
+            let card = said.as_str().unwrap_or_else(|| panic!("{args}: {said}"));
+            assert!(card.contains("\n🧵 Session: agent:main:side • "), "{args}: {card}");
+            let models = card.lines().skip_while(|line| !line.starts_with("🧠 Model: fake/fake-1 "));
+            assert_eq!(models.take(2).last(), Some("↪️ Fallbacks: fake/fake-2, fake/fake-3"), "{card}");
+        }
+    }
+    let told = both.both("session_status", json!({"sessionId": "nobody"})).await;
+    assert_eq!(told, thrown("session_status", "Unknown sessionId: nobody"));
+    // The other name counts where both are there.
+    let told = both.both("session_status", json!({"sessionKey": "nobody", "sessionId": id})).await;
+    assert_eq!(told, thrown("session_status", "Unknown sessionId: nobody"));
+}
+
 /// A session that was asked by another may leave its sandbox as little as a heartbeat may, and no setting is named that would change it.
 #[tokio::test]
 async fn a_run_that_no_person_asked_for_is_not_elevated_whatever_is_configured() {
