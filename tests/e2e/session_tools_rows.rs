@@ -262,6 +262,40 @@ async fn a_run_that_no_person_asked_for_is_not_elevated_whatever_is_configured()
     assert!(!said.contains("allowFrom"), "{said}");
 }
 
+#[tokio::test]
+async fn a_label_that_a_child_can_not_have_is_told_and_it_works_without() {
+    let subagents = json!({"announceMode": "raw", "model": "nobody/knows"});
+    let config = json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "work"}],
+        "defaults": {"models": {"fake/fake-1": {}}, "subagents": subagents}}});
+    let mut both = Both::start(config).await.with_sessions(&["agent:main:side"]).await;
+    let labelled = json!({"key": "agent:main:side", "label": "errands"});
+    both.client.request("sessions.patch", labelled).await.unwrap();
+    let taken = "its session has no label: label already in use: errands";
+    let long = "its session has no label: invalid label: too long (max 64)";
+    for (label, why) in [("errands".to_owned(), taken), ("y".repeat(65), long)] {
+        for told in both.each("sessions_spawn", &json!({"task": "dig", "label": label})).await {
+            assert_eq!(
+                (&told["status"], &told["modelApplied"]),
+                (&json!("accepted"), &json!(false)),
+                "{told}"
+            );
+            let warning = told["warning"].as_str().unwrap();
+            assert!(warning.contains("nobody/knows") && warning.ends_with(&format!("; {why}")), "{warning}");
+        }
+    }
+    // Where the model is one that can be had, only the label is told of; and nothing of one that is free.
+    for (label, warning) in [("errands", json!(taken)), ("digger", json!(null))] {
+        let args = json!({"task": "dig", "label": label, "model": "fake/fake-1"});
+        let told = both.by_client("sessions_spawn", &args).await;
+        assert_eq!((&told["modelApplied"], &told["warning"]), (&json!(true), &warning), "{told}");
+        let rows =
+            both.client.request("sessions.list", json!({"search": told["childSessionKey"]})).await.unwrap();
+        let own = if warning.is_null() { json!(label) } else { json!(null) };
+        assert_eq!(rows["sessions"][0]["label"], own, "{rows}");
+    }
+    lists(&both.gateway, |rows| rows.len() == 6 && are_over(rows)).await;
+}
+
 /// Each parameter of each tool as nothing, as another type, and huge: something is answered, and the gateway goes on.
 #[tokio::test]
 async fn odd_values_of_each_parameter_are_answered() {
