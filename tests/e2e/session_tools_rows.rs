@@ -943,3 +943,31 @@ async fn a_child_is_archived_when_its_time_has_come() {
     let names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.contains(".jsonl.deleted.")), "{names:?}");
 }
+
+#[tokio::test]
+async fn with_no_minutes_no_child_is_archived() {
+    let model = delegating(json!({"task": "dig"}), |_| Reply::text("dug")).await;
+    let config =
+        json!({"agents": {"defaults": {"subagents": {"announceMode": "raw", "archiveAfterMinutes": 0}}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate", "r1").await;
+    let row = lists(&gateway, are_over).await.remove(0);
+    assert_eq!(row["archiveAtMs"], json!(null), "{row}");
+    // The next process looks for what is due at its start.
+    gateway.terminate().await.unwrap();
+    let path = gateway.state_dir().join("subagents/runs.json");
+    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let due = json!({
+        "runId": "due", "childSessionKey": "agent:main:subagent:due", "requesterSessionKey": "agent:main:main",
+        "requesterDisplayKey": "main", "task": "dig", "cleanup": "keep", "createdAt": 1, "endedAt": 2,
+        "cleanupHandled": true, "cleanupCompletedAt": 3, "archiveAtMs": now_ms() - 1,
+    });
+    document["runs"]["due"] = due;
+    std::fs::write(&path, document.to_string()).unwrap();
+    gateway.start().await.unwrap();
+    lists(&gateway, |rows| rows.len() == 1 && rows[0]["runId"] == row["runId"]).await;
+    let mut client = gateway.client().await.unwrap();
+    let rows = client.request("sessions.list", json!({"spawnedBy": "main"})).await.unwrap();
+    assert_eq!(rows["sessions"][0]["key"], row["childSessionKey"], "{rows}");
+}

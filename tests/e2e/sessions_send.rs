@@ -12,7 +12,7 @@ use crate::session_tools::{asked_call, system, tool_said};
 use crate::telegram::bot;
 
 /// What a request is in a talk, in a word.
-fn step(request: &Captured) -> String {
+pub(crate) fn step(request: &Captured) -> String {
     let context = system(request);
     if context.contains("Agent-to-agent announce step:") {
         return "announce".to_owned();
@@ -28,13 +28,15 @@ fn step(request: &Captured) -> String {
     }
 }
 
-fn call(message: &str, to: &str, seconds: u64) -> String {
+pub(crate) fn call(message: &str, to: &str, seconds: u64) -> String {
     let args = json!({"sessionKey": to, "message": message, "timeoutSeconds": seconds});
     format!("CALL sessions_send {args}")
 }
 
 /// A model that makes the calls it is asked for, and else says what it is told to by step.
-async fn model(say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 'static) -> ModelServer {
+pub(crate) async fn model(
+    say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 'static,
+) -> ModelServer {
     ModelServer::answering(move |request| {
         let step = step(request);
         if let Some(reply) = say(&step, request) {
@@ -54,7 +56,7 @@ async fn model(say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 's
 }
 
 /// The results of the calls of a run, from the last request that has one.
-fn result(model: &ModelServer, of: &str) -> Value {
+pub(crate) fn result(model: &ModelServer, of: &str) -> Value {
     let requests = model.requests();
     let own = |request: &&Captured| {
         request.ends_with_tool_result()
@@ -163,7 +165,7 @@ async fn no_turns_and_no_answer() {
 }
 
 /// A bot whose forum's topic 42 has a session, and the model's last word to it.
-async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnderTest {
+pub(crate) async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnderTest {
     let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open",
                          "groups": {"*": {"requireMention": false}}});
     let gateway = bot(server, model, section, json!({})).await;
@@ -172,7 +174,7 @@ async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnde
     gateway
 }
 
-const TOPIC: &str = "agent:main:telegram:group:-100:topic:42";
+pub(crate) const TOPIC: &str = "agent:main:telegram:group:-100:topic:42";
 
 #[tokio::test]
 async fn the_last_word_goes_to_the_topic_of_the_session() {
