@@ -56,7 +56,7 @@ pub(crate) async fn model(
 }
 
 /// The results of the calls of a run, from the last request that has one.
-pub(crate) fn result(model: &ModelServer, of: &str) -> Value {
+fn result(model: &ModelServer, of: &str) -> Value {
     let requests = model.requests();
     let own = |request: &&Captured| {
         request.ends_with_tool_result()
