@@ -13,7 +13,7 @@ use crate::origin::Origin;
 use crate::session_tools::invoke::CallerChannel;
 
 /// A group, and who speaks there.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place<'a> {
     channel: &'a str,
     account: &'a str,
