@@ -195,12 +195,105 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
     let plain = both.by_client("sessions_list", &json!({})).await["count"].clone();
     for args in [
         json!({"kinds": null, "limit": null, "activeMinutes": null, "messageLimit": null}),
-        json!({"kinds": "main", "limit": "many", "activeMinutes": true, "messageLimit": {}}),
+        json!({"kinds": {"main": true}, "limit": "many", "activeMinutes": true, "messageLimit": {}}),
         json!({"kinds": [5, null, ["main"]], "nobodyKnowsThis": "x"}),
         json!({"kinds": ["x".repeat(10_000)]}),
     ] {
         assert_eq!(both.by_client("sessions_list", &args).await["count"], plain, "{args}");
     }
+}
+
+#[tokio::test]
+async fn one_text_may_stand_where_a_list_is_wanted() {
+    let mut both = Both::start(json!({})).await.with_sessions(&["main", "agent:main:cron:job"]).await;
+    let (main, job) = ("main main webchat", "agent:main:cron:job cron internal");
+    assert_eq!(both.listed(json!({"kinds": "cron"})).await, [job]);
+    assert_eq!(both.listed(json!({"kinds": " "})).await, [job, main]);
+    assert_eq!(both.listed(json!({"kinds": "nonsense"})).await, [job, main]);
+    // Of a list that is written as text a model is told.
+    let said = both.by_model("sessions_list", &json!({"kinds": "[\"cron\"]"})).await;
+    assert!(said.as_str().is_some_and(|said| said.contains("kinds: must be array")), "{said}");
+}
+
+#[tokio::test]
+async fn a_card_names_the_other_models_and_is_had_by_id_too() {
+    let model = |id: &str| json!({"id": id, "name": id, "contextWindow": 32000, "maxTokens": 4096});
+    let config = json!({
+        "agents": {"defaults": {"model": {"fallbacks": ["fake/fake-2", "nobody/knows", "fake/fake-3", "fake/fake-2"]}}},
+        "models": {"providers": {"fake": {"models": [model("fake-1"), model("fake-2"), model("fake-3")]}}},
+    });
+    let mut both = Both::start(config).await.with_sessions(&["main", "agent:main:side"]).await;
+    let listed = both.by_client("sessions_list", &json!({"kinds": ["other"]})).await;
+    let id = listed["sessions"][0]["sessionId"].clone();
+    for args in [json!({"sessionId": id}), json!({"sessionKey": "side"}), json!({"sessionId": "side"})] {
+        for said in both.each("session_status", &args).await {
+            let card = said.as_str().unwrap_or_else(|| panic!("{args}: {said}"));
+            assert!(card.contains("\n🧵 Session: agent:main:side • "), "{args}: {card}");
+            let models = card.lines().skip_while(|line| !line.starts_with("🧠 Model: fake/fake-1 "));
+            assert_eq!(models.take(2).last(), Some("↪️ Fallbacks: fake/fake-2, fake/fake-3"), "{card}");
+        }
+    }
+    let told = both.both("session_status", json!({"sessionId": "nobody"})).await;
+    assert_eq!(told, thrown("session_status", "Unknown sessionId: nobody"));
+    // The other name counts where both are there.
+    let told = both.both("session_status", json!({"sessionKey": "nobody", "sessionId": id})).await;
+    assert_eq!(told, thrown("session_status", "Unknown sessionId: nobody"));
+}
+
+/// A session that was asked by another may leave its sandbox as little as a heartbeat may, and no setting is named that would change it.
+#[tokio::test]
+async fn a_run_that_no_person_asked_for_is_not_elevated_whatever_is_configured() {
+    let anybody = json!({"webchat": ["*"], "none": ["*"]});
+    let config = json!({"tools": {"elevated": {"allowFrom": anybody}}});
+    let both = Both::start(config).await;
+    let call = json!({"command": "true", "elevated": true});
+    let ask = json!({"sessionKey": "agent:main:side", "message": format!("CALL exec {call}")});
+    assert_eq!(both.by_client("sessions_send", &ask).await["status"], "ok");
+    let requests = both.model.requests();
+    let said = tool_said(requests.iter().find(|request| request.ends_with_tool_result()).unwrap());
+    for part in [
+        "elevated is not available right now (runtime=direct).",
+        "Failing gates: a person's message",
+        "Context: provider=none session=agent:main:side",
+        "Fix-it keys: none. Only a run that a person's message asked for can be elevated",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("allowFrom"), "{said}");
+}
+
+#[tokio::test]
+async fn a_label_that_a_child_can_not_have_is_told_and_it_works_without() {
+    let subagents = json!({"announceMode": "raw", "model": "nobody/knows"});
+    let config = json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "work"}],
+        "defaults": {"models": {"fake/fake-1": {}}, "subagents": subagents}}});
+    let mut both = Both::start(config).await.with_sessions(&["agent:main:side"]).await;
+    let labelled = json!({"key": "agent:main:side", "label": "errands"});
+    both.client.request("sessions.patch", labelled).await.unwrap();
+    let taken = "its session has no label: label already in use: errands";
+    let long = "its session has no label: invalid label: too long (max 64)";
+    for (label, why) in [("errands".to_owned(), taken), ("y".repeat(65), long)] {
+        for told in both.each("sessions_spawn", &json!({"task": "dig", "label": label})).await {
+            assert_eq!(
+                (&told["status"], &told["modelApplied"]),
+                (&json!("accepted"), &json!(false)),
+                "{told}"
+            );
+            let warning = told["warning"].as_str().unwrap();
+            assert!(warning.contains("nobody/knows") && warning.ends_with(&format!("; {why}")), "{warning}");
+        }
+    }
+    // Where the model is one that can be had, only the label is told of; and nothing of one that is free.
+    for (label, warning) in [("errands", json!(taken)), ("digger", json!(null))] {
+        let args = json!({"task": "dig", "label": label, "model": "fake/fake-1"});
+        let told = both.by_client("sessions_spawn", &args).await;
+        assert_eq!((&told["modelApplied"], &told["warning"]), (&json!(true), &warning), "{told}");
+        let rows =
+            both.client.request("sessions.list", json!({"search": told["childSessionKey"]})).await.unwrap();
+        let own = if warning.is_null() { json!(label) } else { json!(null) };
+        assert_eq!(rows["sessions"][0]["label"], own, "{rows}");
+    }
+    lists(&both.gateway, |rows| rows.len() == 6 && are_over(rows)).await;
 }
 
 /// Each parameter of each tool as nothing, as another type, and huge: something is answered, and the gateway goes on.
@@ -854,4 +947,32 @@ async fn a_child_is_archived_when_its_time_has_come() {
     let files = std::fs::read_dir(sessions_dir(&gateway)).unwrap();
     let names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.contains(".jsonl.deleted.")), "{names:?}");
+}
+
+#[tokio::test]
+async fn with_no_minutes_no_child_is_archived() {
+    let model = delegating(json!({"task": "dig"}), |_| Reply::text("dug")).await;
+    let config =
+        json!({"agents": {"defaults": {"subagents": {"announceMode": "raw", "archiveAfterMinutes": 0}}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate", "r1").await;
+    let row = lists(&gateway, are_over).await.remove(0);
+    assert_eq!(row["archiveAtMs"], json!(null), "{row}");
+    // The next process looks for what is due at its start.
+    gateway.terminate().await.unwrap();
+    let path = gateway.state_dir().join("subagents/runs.json");
+    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let due = json!({
+        "runId": "due", "childSessionKey": "agent:main:subagent:due", "requesterSessionKey": "agent:main:main",
+        "requesterDisplayKey": "main", "task": "dig", "cleanup": "keep", "createdAt": 1, "endedAt": 2,
+        "cleanupHandled": true, "cleanupCompletedAt": 3, "archiveAtMs": now_ms() - 1,
+    });
+    document["runs"]["due"] = due;
+    std::fs::write(&path, document.to_string()).unwrap();
+    gateway.start().await.unwrap();
+    lists(&gateway, |rows| rows.len() == 1 && rows[0]["runId"] == row["runId"]).await;
+    let mut client = gateway.client().await.unwrap();
+    let rows = client.request("sessions.list", json!({"spawnedBy": "main"})).await.unwrap();
+    assert_eq!(rows["sessions"][0]["key"], row["childSessionKey"], "{rows}");
 }

@@ -13,7 +13,7 @@ use crate::telegram::bot;
 use crate::tools_invoke::invoke;
 
 /// What a request is in a talk, in a word.
-fn step(request: &Captured) -> String {
+pub(crate) fn step(request: &Captured) -> String {
     let context = system(request);
     if context.contains("Agent-to-agent announce step:") {
         return "announce".to_owned();
@@ -29,13 +29,15 @@ fn step(request: &Captured) -> String {
     }
 }
 
-fn call(message: &str, to: &str, seconds: u64) -> String {
+pub(crate) fn call(message: &str, to: &str, seconds: u64) -> String {
     let args = json!({"sessionKey": to, "message": message, "timeoutSeconds": seconds});
     format!("CALL sessions_send {args}")
 }
 
 /// A model that makes the calls it is asked for, and else says what it is told to by step.
-async fn model(say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 'static) -> ModelServer {
+pub(crate) async fn model(
+    say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 'static,
+) -> ModelServer {
     ModelServer::answering(move |request| {
         let step = step(request);
         if let Some(reply) = say(&step, request) {
@@ -164,7 +166,7 @@ async fn no_turns_and_no_answer() {
 }
 
 /// A bot whose forum's topic 42 has a session, and the model's last word to it.
-async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnderTest {
+pub(crate) async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnderTest {
     let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open",
                          "groups": {"*": {"requireMention": false}}});
     let gateway = bot(server, model, section, json!({})).await;
@@ -173,7 +175,7 @@ async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnde
     gateway
 }
 
-const TOPIC: &str = "agent:main:telegram:group:-100:topic:42";
+pub(crate) const TOPIC: &str = "agent:main:telegram:group:-100:topic:42";
 
 #[tokio::test]
 async fn the_last_word_goes_to_the_topic_of_the_session() {

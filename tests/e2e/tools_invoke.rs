@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::gateway;
+use crate::subagents::{are_over, lists};
 
 /// One request; gives the status, the headers, and the body.
 async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
@@ -31,7 +32,13 @@ fn bearer() -> String {
 
 /// A call by a client that knows the token.
 pub(crate) async fn invoke(port: u16, body: &Value) -> (u16, Value) {
-    let (status, _, answer) = request(port, "POST", &bearer(), body.to_string().as_bytes()).await;
+    invoke_from(port, "", body).await
+}
+
+/// The same with more headers, in which it says where it speaks.
+async fn invoke_from(port: u16, headers: &str, body: &Value) -> (u16, Value) {
+    let headers = format!("{}{headers}", bearer());
+    let (status, _, answer) = request(port, "POST", &headers, body.to_string().as_bytes()).await;
     (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
 }
 
@@ -125,6 +132,103 @@ async fn the_policy_of_the_session_holds() {
         let (status, body) = invoke(gateway.port(), &json!({"tool": tool, "sessionKey": session})).await;
         assert_eq!(status, expect, "{tools} {tool} {body}");
     }
+}
+
+/// The steps of an agent, of a provider and of a group (spec `tools.md` §8.2): each takes away, and none gives back.
+#[tokio::test]
+async fn the_policy_of_agent_provider_and_group_holds() {
+    let deny = json!({"deny": ["sessions_list"]});
+    let minimal = json!({"profile": "minimal"});
+    let agent = |tools: &Value| json!({"agents": {"list": [{"id": "main", "default": true, "tools": tools}, {"id": "work"}]}});
+    let shared = |tools: Value| json!({ "tools": tools });
+    let group = |tools: &Value| json!({"channels": {"telegram": {"enabled": false, "groups": {"-1": {"tools": tools}}}}});
+    let (main, work) = ("main", "agent:work:main");
+    let (team, topic, other) = (
+        "agent:main:telegram:group:-1",
+        "agent:main:telegram:group:-1:topic:4",
+        "agent:main:telegram:group:-2",
+    );
+    let rows = [
+        (agent(&deny), vec![(main, 404), (work, 200)]),
+        (agent(&minimal), vec![(main, 404), (work, 200)]),
+        (agent(&json!({"allow": ["agents_list"]})), vec![(main, 404), (work, 200)]),
+        (agent(&json!({"byProvider": {"fake": deny}})), vec![(main, 404), (work, 200)]),
+        (agent(&json!({"byProvider": {"fake": minimal}})), vec![(main, 404), (work, 200)]),
+        (agent(&json!({"byProvider": {"other": deny}})), vec![(main, 200)]),
+        (shared(json!({"byProvider": {"fake": deny}})), vec![(main, 404), (work, 404)]),
+        (shared(json!({"byProvider": {"fake/fake-1": deny}})), vec![(main, 404)]),
+        (shared(json!({"byProvider": {"fake": deny, "fake/fake-1": {}}})), vec![(main, 200)]),
+        (shared(json!({"byProvider": {"fake": minimal}})), vec![(main, 404)]),
+        (shared(json!({"byProvider": {"other": deny}})), vec![(main, 200)]),
+        (group(&deny), vec![(main, 200), (team, 404), (topic, 404), (other, 200)]),
+        (group(&json!({"allow": ["agents_list"]})), vec![(team, 404), (other, 200)]),
+        (
+            json!({"tools": deny, "agents": {"list": [{"id": "main", "tools": {"allow": ["sessions_list"]}}]}}),
+            vec![(main, 404)],
+        ),
+    ];
+    for (config, probes) in rows {
+        let gateway =
+            gateway().fake_model("http://127.0.0.1:9/v1").config(config.clone()).start().await.unwrap();
+        for (session, expect) in probes {
+            let call = json!({"tool": "sessions_list", "sessionKey": session});
+            let (status, body) = invoke(gateway.port(), &call).await;
+            assert_eq!(status, expect, "{config} {session} {body}");
+        }
+    }
+}
+
+/// `x-openclaw-message-channel` and `x-openclaw-account-id`.
+#[tokio::test]
+async fn the_channel_that_a_client_names_counts_for_its_group() {
+    let groups = |tool: &str| json!({"-1": {"tools": {"deny": [tool]}}});
+    let config = json!({"channels": {
+        "telegram": {
+            "enabled": false,
+            "groups": groups("sessions_list"),
+            "accounts": {"work": {"groups": groups("agents_list")}},
+        },
+        "whatsapp": {"groups": groups("session_status")},
+    }});
+    let gateway = gateway().config(config).start().await.unwrap();
+    let team = "agent:main:telegram:group:-1";
+    let rows = [
+        (team, "", "sessions_list"),
+        (team, "X-OpenClaw-Message-Channel:  \r\n", "sessions_list"),
+        (team, "X-OpenClaw-Message-Channel: Telegram\r\n", "sessions_list"),
+        (team, "x-openclaw-account-id: Work\r\n", "agents_list"),
+        (team, "x-openclaw-message-channel: telegram\r\nx-openclaw-account-id: work\r\n", "agents_list"),
+        (team, "x-openclaw-account-id: another\r\n", "sessions_list"),
+        (team, "x-openclaw-message-channel: whatsapp\r\n", "session_status"),
+        (team, "x-openclaw-message-channel: nobodys\r\n", ""),
+        ("main", "x-openclaw-message-channel: telegram\r\n", ""),
+    ];
+    for (session, headers, denied) in rows {
+        for tool in ["sessions_list", "agents_list", "session_status"] {
+            let call = json!({"tool": tool, "sessionKey": session});
+            let (status, body) = invoke_from(gateway.port(), headers, &call).await;
+            assert_eq!(status == 404, tool == denied, "{session} {headers} {tool} {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_channel_that_a_client_names_is_told_of_who_asks() {
+    let model = ModelServer::answering(|_| Reply::text("pong")).await;
+    let raw = json!({"agents": {"defaults": {"subagents": {"announceMode": "raw"}}}});
+    let gateway = gateway().fake_model(&model.v1()).config(raw).start().await.unwrap();
+    let from = "X-OpenClaw-Message-Channel: IMsg\r\nX-OpenClaw-Account-Id: Work\r\n";
+    let send = json!({"tool": "sessions_send", "args": {"sessionKey": "agent:main:side", "message": "ping"}});
+    let (status, body) = invoke_from(gateway.port(), from, &send).await;
+    assert_eq!((status, &body["result"]["details"]["reply"]), (200, &json!("pong")), "{body}");
+    let prompt = model.requests()[0].messages()[0]["content"].to_string();
+    assert!(prompt.contains("Agent 1 (requester) channel: imessage."), "{prompt}");
+    let spawn = json!({"tool": "sessions_spawn", "args": {"task": "dig"}});
+    let (status, body) = invoke_from(gateway.port(), from, &spawn).await;
+    assert_eq!((status, &body["result"]["details"]["status"]), (200, &json!("accepted")), "{body}");
+    let rows = lists(&gateway, are_over).await;
+    assert_eq!(rows[0]["requesterOrigin"], json!({"channel": "imessage", "accountId": "work"}));
+    assert_eq!(rows[0]["announced"], json!({"status": "sent"}));
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use crate::messages::turn::MessageTurn;
 use crate::origin::Origin;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
+use crate::session_tools::invoke::CallerChannel;
 
 /// The run whose tools ask.
 pub(crate) struct CallingRun {
@@ -33,14 +34,22 @@ pub(crate) struct CallingRun {
     pub(crate) lineage: Lineage,
     /// Its place in its global lane; `None` where no session stands still for it: a client calls the tool.
     pub(crate) place: Option<Arc<LanePlace>>,
+    /// Where such a client says that it speaks.
+    pub(crate) caller: CallerChannel,
 }
 
 impl CallingRun {
     /// Where it was asked for; `None` where a program did.
     fn asked_in(&self) -> Option<DeliveryContext> {
-        match &self.turn.bound {
-            Some(bound) => Some(crate::subagents::origin_of(&bound.address)),
-            None => self.by_person.then(crate::subagents::webchat),
+        let CallerChannel { channel, account } = &self.caller;
+        match (&self.turn.bound, channel) {
+            (Some(bound), _) => Some(crate::subagents::origin_of(&bound.address)),
+            (None, Some(channel)) => Some(DeliveryContext {
+                channel: Some(channel.as_str().into()),
+                account_id: account.as_deref().map(Box::from),
+                ..DeliveryContext::default()
+            }),
+            (None, None) => self.by_person.then(crate::subagents::webchat),
         }
     }
 }

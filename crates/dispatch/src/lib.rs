@@ -64,7 +64,7 @@ pub use journal::{AccountCounts, JournalError};
 pub use messages::{MessageError, MessageRequest};
 pub use notices::{CommandNotices, Wake};
 pub use runner::Announcement;
-pub use session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
+pub use session_tools::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};
 pub use setup::{Deps, Settings};
 pub use surroundings::{Control, Surroundings};
 pub use system_events::SystemEvents;

@@ -89,6 +89,7 @@ use crate::lane::Supervisor;
 use crate::messages::turn::MessageTurn;
 use crate::request::MAIN_LANE;
 use crate::session_model::SessionModels;
+use crate::session_tools::invoke::CallerChannel;
 use crate::session_tools::waits::Waits;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
@@ -436,6 +437,7 @@ async fn run_agent(
         by_person: row.payload.is_chat(),
         lineage: row.payload.lineage,
         place: Some(Arc::clone(place)),
+        caller: CallerChannel::default(),
     };
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     openclaw_agent::run(RunParams {

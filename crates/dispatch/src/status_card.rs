@@ -18,6 +18,8 @@ pub struct StatusCard {
     pub time: Option<String>,
     /// `provider/model`.
     pub model: String,
+    /// Models that are called when that one fails, in order.
+    pub fallbacks: Vec<String>,
     /// How the last call authenticated, its key masked: `api-key sk-ant…cdef (profile)`.
     pub auth: Option<String>,
     /// What the session used.
@@ -93,6 +95,7 @@ impl StatusCard {
             Some(self.title()),
             line("🕒 Time:", &self.time),
             Some(self.model_line()),
+            self.fallbacks_line(),
             self.tokens_line(),
             Some(self.context_line()),
             line("📎 Media:", &self.media),
@@ -114,6 +117,10 @@ impl StatusCard {
     fn model_line(&self) -> String {
         let auth = self.auth.as_ref().map(|auth| format!(" · 🔑 {auth}")).unwrap_or_default();
         format!("🧠 Model: {}{auth}", self.model)
+    }
+
+    fn fallbacks_line(&self) -> Option<String> {
+        (!self.fallbacks.is_empty()).then(|| format!("↪️ Fallbacks: {}", self.fallbacks.join(", ")))
     }
 
     fn tokens_line(&self) -> Option<String> {
@@ -258,6 +265,7 @@ mod tests {
     fn everything_has_its_place() {
         let full = StatusCard {
             time: Some("now (UTC)".into()),
+            fallbacks: vec!["mock/m2".into(), "other/x".into()],
             tokens: Tokens {
                 input: Some(9_999),
                 output: Some(1_234),
@@ -285,7 +293,7 @@ mod tests {
         };
         assert_eq!(
             full.text(),
-            "🦞 OpenClaw 2026.2.9\n🕒 Time: now (UTC)\n🧠 Model: mock/m1\n🧮 Tokens: 10.0k in / 1.2k out · 💵 Cost: $12.35\n📚 Context: 32k/64k (50%) · 🧹 Compactions: 2\n📎 Media: image ok (p/m)\n📊 Usage: 5h 80% left\n🧵 Session: agent:main:main • updated 1m ago\n🤖 Subagents: 1 active\n⚙️ Runtime: direct · Think: off · verbose:full · Reasoning: stream · elevated\n🔊 Voice: always\n👥 Activation: mention · 🪢 Queue: steer (depth 3 · debounce 2s · cap 25 · drop old)"
+            "🦞 OpenClaw 2026.2.9\n🕒 Time: now (UTC)\n🧠 Model: mock/m1\n↪️ Fallbacks: mock/m2, other/x\n🧮 Tokens: 10.0k in / 1.2k out · 💵 Cost: $12.35\n📚 Context: 32k/64k (50%) · 🧹 Compactions: 2\n📎 Media: image ok (p/m)\n📊 Usage: 5h 80% left\n🧵 Session: agent:main:main • updated 1m ago\n🤖 Subagents: 1 active\n⚙️ Runtime: direct · Think: off · verbose:full · Reasoning: stream · elevated\n🔊 Voice: always\n👥 Activation: mention · 🪢 Queue: steer (depth 3 · debounce 2s · cap 25 · drop old)"
         );
     }
 

@@ -59,6 +59,15 @@ impl Args {
         Some(number as usize)
     }
 
+    /// Texts; one alone may stand without a list.
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        match self.0.get(name) {
+            Some(Value::String(one)) => vec![one.clone()],
+            Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// A boolean; absent is `false`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
@@ -110,6 +119,9 @@ mod tests {
         let numbers = Args(json!({"a": "1.5", "b": " 2 ", "c": "", "d": true, "e": -1, "f": "NaN"}));
         let read = ["a", "b", "c", "d", "e", "f"].map(|name| numbers.number(name));
         assert_eq!(read, [Some(1.5), Some(2.0), None, None, Some(-1.0), None]);
+        let lists = Args(json!({"a": "x", "b": ["x", 5, " y"], "c": 5, "d": null}));
+        let read = ["a", "b", "c", "d", "e"].map(|name| lists.texts(name).join("|"));
+        assert_eq!(read, ["x", "x| y", "", "", ""]);
         let flags = Args(json!({"a": true, "b": "true", "c": 1}));
         assert_eq!(["a", "b", "c", "d"].map(|name| flags.flag(name)), [true, false, false, false]);
     }

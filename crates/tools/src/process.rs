@@ -275,17 +275,12 @@ async fn write(session: &Session, args: &Args) -> ToolOutput {
 }
 
 async fn send_keys(session: &Session, args: &Args) -> ToolOutput {
-    let list = |name: &str| match args.0.get(name) {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(many)) => many.iter().filter_map(|key| key.as_str().map(str::to_owned)).collect(),
-        _ => Vec::new(),
-    };
-    let named = list("keys");
+    let named = args.texts("keys");
     let unknown: Vec<&str> = named.iter().map(String::as_str).filter(|key| !keys::is_known(key)).collect();
     if !unknown.is_empty() {
         return failed(format!("Unknown keys: {}. Nothing was sent. {}", unknown.join(", "), keys::KNOWN));
     }
-    let keys = keys::encoded(&named, &list("hex"), args.text("literal").unwrap_or_default());
+    let keys = keys::encoded(&named, &args.texts("hex"), args.text("literal").unwrap_or_default());
     let warnings = match keys.warnings.is_empty() {
         true => String::new(),
         false => format!("\nWarnings:\n- {}", keys.warnings.join("\n- ")),

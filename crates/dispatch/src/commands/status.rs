@@ -1,5 +1,6 @@
 //! `/status`: how a session stands (spec `messages.md` §9). What is known is gathered here; the card is [`crate::status_card`].
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use openclaw_config::settings::QueueMode;
@@ -36,12 +37,13 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
 /// Everything that is known.
 pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
     let Context { settings, key, entry, runner, .. } = context;
-    let Chosen { model, auth, thinking } = chosen(context).await;
+    let Chosen { model, fallbacks, auth, thinking } = chosen(context).await;
     let cost = auth.as_ref().filter(|auth| is_paid(auth)).and_then(|_| cost(context, &model));
     let card = StatusCard {
         version: VERSION.to_owned(),
         commit: option_env!("OPENCLAW_COMMIT").map(str::to_owned),
         model: model.to_string(),
+        fallbacks: fallbacks.iter().map(ModelRef::to_string).collect(),
         auth: auth.as_ref().map(auth_text),
         cost,
         quota: quota(context, &model).await,
@@ -61,6 +63,8 @@ pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
 /// What the next run would use.
 struct Chosen {
     model: ModelRef,
+    /// Other models, in the order in which they would be called.
+    fallbacks: Vec<ModelRef>,
     auth: Option<AuthLabel>,
     thinking: ThinkingLevel,
 }
@@ -68,14 +72,30 @@ struct Chosen {
 async fn chosen(context: &Context<'_>) -> Chosen {
     let Context { settings, key, entry, agent, .. } = context;
     let selected = context.models.next(&settings.models, agent, key, entry).await;
-    match selected.ok().and_then(|selected| selected.candidates.into_iter().next()) {
-        Some(first) => Chosen { model: first.reference, auth: Some(first.auth), thinking: first.thinking },
+    let mut candidates = selected.map(|selected| selected.candidates).unwrap_or_default().into_iter();
+    match candidates.next() {
+        Some(first) => {
+            // A model is there once for each of its credential profiles.
+            let mut seen = HashSet::from([first.reference.clone()]);
+            let others = candidates.map(|candidate| candidate.reference);
+            Chosen {
+                model: first.reference,
+                fallbacks: others.filter(|model| seen.insert(model.clone())).collect(),
+                auth: Some(first.auth),
+                thinking: first.thinking,
+            }
+        }
         // It has no credential, say: that is what the card is asked for.
         None => {
             let choices = context.choices().await;
             let (model, _) = context.current(&choices).await;
             let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
-            Chosen { model, auth: None, thinking: stored.unwrap_or(ThinkingLevel::Off) }
+            Chosen {
+                model,
+                fallbacks: Vec::new(),
+                auth: None,
+                thinking: stored.unwrap_or(ThinkingLevel::Off),
+            }
         }
     }
 }

@@ -19,8 +19,11 @@ impl RunHost {
         let channel = match (&run.origin, &run.place) {
             (Some(origin), _) => Some(origin.address.channel.clone()),
             (None, Some(_)) => Some(WEBCHAT.to_owned()),
-            // A client that says nothing of itself.
-            (None, None) => run.turn.bound.as_ref().map(|bound| bound.address.channel.clone()),
+            // A client: where it says it speaks, else where its session is answered.
+            (None, None) => {
+                let bound = || run.turn.bound.as_ref().map(|bound| bound.address.channel.clone());
+                run.caller.channel.clone().or_else(bound)
+            }
         };
         Caller {
             runner: &self.runner,

@@ -12,6 +12,8 @@ use crate::origin::Origin;
 const WEBCHAT: &str = "webchat";
 /// Where the gateway speaks by itself: heartbeats, schedules, programs.
 const NOBODY: &str = "none";
+/// What stands in the way of a run that no person asked for.
+const NOT_A_PERSONS: &str = "a person's message";
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +51,13 @@ pub(crate) fn level(config: &Config, entry: &SessionEntry, hint: Option<Elevated
 pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
     let by_client = if asker.by_person { WEBCHAT } else { NOBODY };
     let provider = asker.origin.map_or(by_client, |origin| origin.address.channel.as_str());
+    if !asker.by_person {
+        return Some(format!(
+            "Failing gates: {NOT_A_PERSONS}\nContext: provider={provider} session={}\n\
+             Fix-it keys: none. Only a run that a person's message asked for can be elevated, whatever is configured.",
+            asker.key,
+        ));
+    }
     let own = config.agents.list.iter().find(|entry| entry.id == asker.agent.as_str());
     let (shared, own) = (&config.tools.elevated, own.map(|entry| &entry.tools.elevated));
     let (shared_keys, own_keys) = ("tools.elevated", "agents.list[].tools.elevated");
@@ -59,7 +68,7 @@ pub(crate) fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
             gates.push(format!("{keys}.enabled"));
         }
         let is_asked = keys == shared_keys || !setting.allow_from.is_empty();
-        if is_asked && !(asker.by_person && allows(setting, provider, asker.origin)) {
+        if is_asked && !allows(setting, provider, asker.origin) {
             gates.push(format!("{keys}.allowFrom.{provider}"));
         }
     }
@@ -167,7 +176,12 @@ mod tests {
         assert!(refusal(&tools(json!({"webchat": ["*"]})), client).is_none());
         let by_itself = Asker { by_person: false, ..client };
         for list in [json!({"webchat": ["*"]}), json!({"none": ["*"]})] {
-            assert!(refusal(&tools(list.clone()), by_itself).is_some(), "{list}");
+            assert_eq!(
+                refusal(&tools(list.clone()), by_itself).unwrap(),
+                "Failing gates: a person's message\nContext: provider=none session=agent:main:main\n\
+                 Fix-it keys: none. Only a run that a person's message asked for can be elevated, whatever is configured.",
+                "{list}"
+            );
         }
         let mut named = direct("7", None);
         named.sender.name = Some("Owner".to_owned());

@@ -10,9 +10,10 @@ use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use crate::origin::Origin;
+use crate::session_tools::invoke::CallerChannel;
 
 /// A group, and who speaks there.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place<'a> {
     channel: &'a str,
     account: &'a str,
@@ -27,11 +28,26 @@ pub(crate) fn policy(
     entry: &SessionEntry,
     origin: Option<&Origin>,
 ) -> Option<ToolPolicy> {
-    let spawner = entry.spawned_by.as_deref().and_then(|key| SessionKey::parse(key).ok());
-    let account = entry.delivery_context.as_ref().and_then(|context| context.account_id.as_deref());
-    let account = account.unwrap_or(DEFAULT_ACCOUNT);
+    let spawner = spawner_of(entry);
     let said = origin.and_then(of_message);
-    let place = said.or_else(|| of_key(key, account)).or_else(|| of_key(spawner.as_ref()?, account))?;
+    policy_of(config, said.or_else(|| of_session(key, spawner.as_ref(), entry))?)
+}
+
+/// The same for a call of a client: the group is the session's, on the channel and account on which the client says it speaks.
+pub(crate) fn policy_for_client(
+    config: &Config,
+    key: &SessionKey,
+    entry: &SessionEntry,
+    caller: &CallerChannel,
+) -> Option<ToolPolicy> {
+    let spawner = spawner_of(entry);
+    let place = of_session(key, spawner.as_ref(), entry)?;
+    let channel = caller.channel.as_deref().unwrap_or(place.channel);
+    let account = caller.account.as_deref().unwrap_or(place.account);
+    policy_of(config, Place { channel, account, ..place })
+}
+
+fn policy_of(config: &Config, place: Place<'_>) -> Option<ToolPolicy> {
     match AccessSettings::of(config, place.channel, place.account) {
         Ok(settings) => group_tools::policy_in(&settings, place.group, place.sender),
         Err(error) => {
@@ -48,6 +64,21 @@ fn of_message(origin: &Origin) -> Option<Place<'_>> {
         group: &origin.address.target,
         sender: Some(&origin.sender),
     })
+}
+
+fn spawner_of(entry: &SessionEntry) -> Option<SessionKey> {
+    SessionKey::parse(entry.spawned_by.as_deref()?).ok()
+}
+
+/// The group of a session, else of the one that spawned it.
+fn of_session<'a>(
+    key: &'a SessionKey,
+    spawner: Option<&'a SessionKey>,
+    entry: &'a SessionEntry,
+) -> Option<Place<'a>> {
+    let account = entry.delivery_context.as_ref().and_then(|context| context.account_id.as_deref());
+    let account = account.unwrap_or(DEFAULT_ACCOUNT);
+    of_key(key, account).or_else(|| of_key(spawner?, account))
 }
 
 fn of_key<'a>(key: &'a SessionKey, account: &'a str) -> Option<Place<'a>> {

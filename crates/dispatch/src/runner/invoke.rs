@@ -65,8 +65,9 @@ impl Runner {
         let skills = self.skills_of(&session, &settings).await;
         let shield =
             self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
-        let route = self.route_of(&key).await;
-        let from = Asking { at: route.as_ref(), ..Asking::default() };
+        let caller = invocation.caller;
+        let route = self.route_of(&key).await.and_then(|route| caller.bound_to(route));
+        let from = Asking { at: route.as_ref(), caller: Some(&caller), ..Asking::default() };
         let model = (model.provider.as_str(), model.model.as_str());
         let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
         let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {
@@ -87,6 +88,7 @@ impl Runner {
             by_person: true,
             lineage: Lineage::default(),
             place: None,
+            caller,
         });
         let call = ToolCall {
             id: format!("http-{run_id}"),

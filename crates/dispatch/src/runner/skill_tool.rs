@@ -18,6 +18,7 @@ use crate::commands::{Context, ToolWish};
 use crate::host::CallingRun;
 use crate::inbox::Row;
 use crate::request::MAIN_LANE;
+use crate::session_tools::invoke::CallerChannel;
 
 /// What is said of a call during which the gateway went down: nobody knows how far it came.
 pub(super) const INTERRUPTED: &str =
@@ -69,6 +70,7 @@ impl Runner {
                 by_person: row.payload.is_chat(),
                 lineage: row.payload.lineage,
                 place: Some(Arc::new(LanePlace::new(MAIN_LANE, None))),
+                caller: CallerChannel::default(),
             }),
             workspace: &session.agent.workspace,
             cancel: &cancel,

@@ -10,8 +10,8 @@ use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::DeliveryContext;
-use openclaw_sessions::methods::MAX_LABEL;
-use openclaw_sessions::store::{Edit, Query, Rows};
+use openclaw_sessions::methods::{MAX_LABEL, PatchError};
+use openclaw_sessions::store::{Edit, Query, Rows, StoreError};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +94,9 @@ impl Spawner<'_> {
             let made = self.write_row(self.key, &Map::new()).await;
             made.map_err(|error| failed(DispatchError::Storage(error)))?;
         }
-        let patch = self.row(&run, &plan).await;
+        let unlabelled = self.unlabelled(&run).await;
+        let label = run.label.as_deref().filter(|_| unlabelled.is_none());
+        let patch = self.row(&plan, label).await;
         self.write_row(&child, &patch).await.map_err(|error| failed(DispatchError::Storage(error)))?;
         let request = Request { entry_patch: patch, ..self.request(call, &run, &plan) };
         // Spawned so that it completes if the run that asks is stopped meanwhile: what is accepted has to be known.
@@ -107,12 +109,13 @@ impl Spawner<'_> {
         let mut answer = json!({"status": "accepted", "childSessionKey": child, "runId": run_id});
         if let Some(answer) = answer.as_object_mut() {
             match (&plan.model, &plan.warning) {
-                (_, Some(warning)) => {
-                    answer.insert("modelApplied".to_owned(), json!(false));
-                    answer.insert("warning".to_owned(), json!(warning));
-                }
+                (_, Some(_)) => drop(answer.insert("modelApplied".to_owned(), json!(false))),
                 (Some(_), None) => drop(answer.insert("modelApplied".to_owned(), json!(true))),
                 (None, None) => {}
+            }
+            let warnings: Vec<String> = [plan.warning, unlabelled].into_iter().flatten().collect();
+            if !warnings.is_empty() {
+                answer.insert("warning".to_owned(), json!(warnings.join("; ")));
             }
         }
         Ok(answer)
@@ -251,19 +254,15 @@ impl Spawner<'_> {
     }
 
     /// What the child's row has from the beginning.
-    async fn row(&self, run: &ChildRun, plan: &Plan) -> Map<String, Value> {
+    async fn row(&self, plan: &Plan, label: Option<&str>) -> Map<String, Value> {
         let parent = self.runner.entry_or_none(self.key).await;
         let parent = parent.as_deref();
         let group =
             |take: fn(&SessionEntry) -> &Option<Box<str>>| parent.and_then(|entry| take(entry).clone());
-        let label = match &run.label {
-            Some(label) if self.is_free(label).await => Some(label.as_str().into()),
-            Some(_) | None => None,
-        };
         let level = plan.thinking.filter(|level| *level != ThinkingLevel::Off);
         let fields: [(&str, Option<Box<str>>); 8] = [
             ("spawnedBy", Some(self.key.as_str().into())),
-            ("label", label),
+            ("label", label.map(Box::from)),
             ("providerOverride", plan.model.as_ref().map(|model| model.provider.as_str().into())),
             ("modelOverride", plan.model.as_ref().map(|model| model.model.as_str().into())),
             ("thinkingLevel", level.map(|level| level.as_str().into())),
@@ -275,14 +274,21 @@ impl Spawner<'_> {
         set.collect()
     }
 
-    /// Whether a session may be called so: rows have names of their own.
-    async fn is_free(&self, label: &str) -> bool {
-        if label.encode_utf16().count() > MAX_LABEL {
-            return false;
-        }
-        let query = Query { label: Some(label.to_owned()), limit: Some(1), ..Query::default() };
-        let found = self.runner.deps.store.select(Rows::All, &query).await;
-        found.is_ok_and(|found| found.rows.is_empty())
+    /// Why the child's session is not called as it was asked for, if it is not: rows have names of their own.
+    async fn unlabelled(&self, run: &ChildRun) -> Option<String> {
+        let label = run.label.as_deref()?;
+        let why = if label.encode_utf16().count() > MAX_LABEL {
+            PatchError::LongLabel.to_string()
+        } else {
+            let query = Query { label: Some(label.to_owned()), limit: Some(1), ..Query::default() };
+            match self.runner.deps.store.select(Rows::All, &query).await {
+                // The call is made again after a crash: it is the child's own.
+                Ok(found) if found.rows.iter().all(|row| row.key == run.child_session_key) => return None,
+                Ok(_) => StoreError::LabelInUse(label.to_owned()).to_string(),
+                Err(error) => error.to_string(),
+            }
+        };
+        Some(format!("its session has no label: {why}"))
     }
 
     async fn write_row(&self, key: &SessionKey, patch: &Map<String, Value>) -> Result<(), String> {

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use openclaw_dispatch::{InvokeError, Invoked, ToolInvocation};
+use openclaw_dispatch::{CallerChannel, InvokeError, Invoked, ToolInvocation};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,9 @@ use openclaw_sessions::time::now_ms;
 pub(super) const PATH: &str = "/tools/invoke";
 /// Bytes that a request may have.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
+/// Headers in which a client says where it speaks.
+const CHANNEL: &str = "x-openclaw-message-channel";
+const ACCOUNT: &str = "x-openclaw-account-id";
 /// How long a client may take to send them.
 const SENDING: Duration = Duration::from_secs(30);
 
@@ -109,11 +112,18 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty()).then_some(secret)
 }
 
+/// Where a client says that it speaks.
+fn caller_of(headers: &HeaderMap) -> CallerChannel {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    CallerChannel::new(text(CHANNEL), text(ACCOUNT))
+}
+
 async fn read(request: Request<Incoming>) -> Result<ToolInvocation, Box<Response<Body>>> {
     let told = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if told.is_some_and(|length: u64| length > MOST_BYTES as u64) {
         return Err(Box::new(too_large()));
     }
+    let caller = caller_of(request.headers());
     let body = tokio::time::timeout(SENDING, received(request.into_body())).await;
     let body = body.unwrap_or_else(|_| {
         Err(Box::new(invalid(StatusCode::REQUEST_TIMEOUT, "the request body did not arrive in time")))
@@ -124,7 +134,8 @@ async fn read(request: Request<Incoming>) -> Result<ToolInvocation, Box<Response
         text => serde_json::from_slice(text)
             .map_err(|error| bad(&format!("request body is not valid JSON: {error}")))?,
     };
-    invocation(&body).map_err(bad)
+    let invocation = invocation(&body).map_err(bad)?;
+    Ok(ToolInvocation { caller, ..invocation })
 }
 
 async fn received(body: Incoming) -> Result<Vec<u8>, Box<Response<Body>>> {
@@ -149,7 +160,8 @@ fn invocation(body: &Value) -> Result<ToolInvocation, &'static str> {
     };
     let tool = word("tool").ok_or("tools.invoke requires body.tool")?;
     let args = body.get("args").and_then(Value::as_object).cloned().unwrap_or_default();
-    Ok(ToolInvocation { tool, action: word("action"), args, session_key: word("sessionKey") })
+    let (action, session_key) = (word("action"), word("sessionKey"));
+    Ok(ToolInvocation { tool, action, args, session_key, ..ToolInvocation::default() })
 }
 
 fn too_large() -> Response<Body> {

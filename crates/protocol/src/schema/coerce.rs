@@ -15,7 +15,7 @@ const MAX_STEPS: u32 = 100_000;
 const ALTERNATIVE: u32 = 100;
 
 /// Rewrites scalars in place whose type is wrong but whose meaning is plain: `"5"` to `5`, `"true"` to `true`, `5` to
-/// `"5"`, as AJV's `coerceTypes` does. What can't be read as the wanted type stays for the validator to report.
+/// `"5"`, as AJV's `coerceTypes` does; and one text to a list of it where texts are listed, as OpenClaw's tools read it. What can't be read as the wanted type stays for the validator to report.
 pub fn coerce(schema: &Schema, value: &mut Value) {
     let mut walk = Walk { schema, steps: MAX_STEPS };
     walk.rule(&schema.root, value, 0);
@@ -37,7 +37,8 @@ impl<'a> Walk<'a> {
             self.rule(target, value, depth + 1);
         }
         if !admits(&rule.types, value)
-            && let Some(other) = rule.types.iter().find_map(|kind| converted(*kind, value))
+            && let Some(other) =
+                rule.types.iter().find_map(|kind| converted(*kind, value)).or_else(|| listed(rule, value))
         {
             *value = other;
         }
@@ -108,6 +109,21 @@ fn converted(kind: Type, value: &Value) -> Option<Value> {
         (Type::Null, Value::Number(number)) if number.as_f64() == Some(0.0) => Some(Value::Null),
         _ => None,
     }
+}
+
+/// One text where a list of texts is wanted: the list of it, empty for blank text. Text that is a list itself stays: it would be one
+/// item that nobody meant.
+fn listed(rule: &Rule, value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    let is_text = |items: &Rule| items.types.contains(&Type::String);
+    if !rule.types.contains(&Type::Array) || !rule.items.as_deref().is_some_and(is_text) {
+        return None;
+    }
+    if serde_json::from_str::<Vec<Value>>(text).is_ok() {
+        return None;
+    }
+    let items = if text.trim().is_empty() { Vec::new() } else { vec![value.clone()] };
+    Some(Value::Array(items))
 }
 
 /// A number as JavaScript's unary plus reads it, without its surprises: blank text is not zero.

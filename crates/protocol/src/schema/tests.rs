@@ -155,6 +155,12 @@ fn scalars_are_coerced_to_what_the_schema_wants() {
         (json!({"type": "string"}), json!(5), json!("5")),
         (json!({"type": "string"}), json!({"a": 1}), json!({"a": 1})),
         (json!({"type": "array", "items": {"type": "integer"}}), json!(["1", 2]), json!([1, 2])),
+        (json!({"type": "array", "items": {"type": "string"}}), json!("a"), json!(["a"])),
+        (json!({"type": "array", "items": {"type": "string"}}), json!(" "), json!([])),
+        (json!({"type": "array", "items": {"type": "string"}}), json!("[\"a\"]"), json!("[\"a\"]")),
+        (json!({"type": "array", "items": {"type": "string"}}), json!({"a": 1}), json!({"a": 1})),
+        (json!({"type": "array", "items": {"type": "integer"}}), json!("1"), json!("1")),
+        (json!({"type": "array"}), json!("a"), json!("a")),
         (
             json!({"properties": {"a": {"type": "integer"}}}),
             json!({"a": "1", "b": "2"}),

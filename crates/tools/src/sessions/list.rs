@@ -60,10 +60,9 @@ impl Tool for SessionsList {
 
 /// A number below the least that is possible counts as that.
 fn wish(args: &Args) -> ListWish {
-    let kinds = args.0.get("kinds").and_then(Value::as_array);
     let at_least_one = |name| args.number(name).map(|_| args.count(name).unwrap_or(1));
     ListWish {
-        kinds: kinds.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+        kinds: args.texts("kinds"),
         limit: at_least_one("limit"),
         active_minutes: at_least_one("activeMinutes").map(|minutes| minutes as u64),
         message_limit: args.count("messageLimit").unwrap_or(0),
@@ -81,9 +80,10 @@ mod tests {
             (json!({}), all.clone()),
             (Value::Null, all.clone()),
             (
-                json!({"kinds": "main", "limit": "many", "activeMinutes": null, "messageLimit": true}),
+                json!({"kinds": {"main": true}, "limit": "many", "activeMinutes": null, "messageLimit": true}),
                 all.clone(),
             ),
+            (json!({"kinds": "main"}), ListWish { kinds: vec!["main".to_owned()], ..all.clone() }),
             (
                 json!({"kinds": ["main", 5, "x"], "limit": 2.9, "activeMinutes": 1, "messageLimit": 3}),
                 ListWish {

@@ -49,7 +49,8 @@ impl Tool for SessionStatus {
         Box::pin(async move {
             let args = Args(args);
             let wish = StatusWish {
-                session: args.word("sessionKey").map(str::to_owned),
+                // Some models know it by this name.
+                session: args.word("sessionKey").or_else(|| args.word("sessionId")).map(str::to_owned),
                 model: args.text("model").map(|model| model.trim().to_owned()),
             };
             let told = host(&context)?.status(&wish).await.map_err(failed)?;

@@ -16,6 +16,7 @@ use crate::request::Request;
 use crate::runner::secrets::Shield;
 use crate::runner::session::Session;
 use crate::runner::{NotBegun, Runner, blocked_tools, elevated, group_tools, protections, sandbox, tools};
+use crate::session_tools::invoke::CallerChannel;
 use crate::setup::Settings;
 use crate::tool_access::{RunOf, sender_of};
 use openclaw_agent::tool_policy::Sender;
@@ -27,6 +28,8 @@ pub(in crate::runner) struct Asking<'a> {
     pub(in crate::runner) request: Option<&'a Request>,
     /// Where messages go if nothing is asked.
     pub(in crate::runner) at: Option<&'a Address>,
+    /// Where a client speaks that calls a tool by itself.
+    pub(in crate::runner) caller: Option<&'a CallerChannel>,
     /// What the `image` tool is made from; `None` where no model looks at images.
     pub(in crate::runner) image: Option<ImageSetup>,
 }
@@ -39,7 +42,7 @@ impl Runner {
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
-        Asking { request, at, image }: Asking<'_>,
+        Asking { request, at, caller, image }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
         let origin = request.and_then(|request| request.origin.as_deref());
@@ -56,7 +59,12 @@ impl Runner {
         let wish = hints.and_then(|hints| hints.elevated);
         exec.elevated = elevated::of(&settings.config, asker, &session.entry, wish);
         exec.overlay = Arc::clone(&skills.overlay);
-        let group = group_tools::policy(&settings.config, &session.key, &session.entry, origin);
+        let group = match caller {
+            Some(caller) => {
+                group_tools::policy_for_client(&settings.config, &session.key, &session.entry, caller)
+            }
+            None => group_tools::policy(&settings.config, &session.key, &session.entry, origin),
+        };
         let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
         let run = RunOf {
             config: &settings.config,
