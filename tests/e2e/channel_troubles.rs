@@ -27,6 +27,12 @@ async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
+/// A poll that is answered is followed by another.
+async fn connected(server: &TelegramServer) {
+    server.push(json!({}));
+    server.nth_call("getUpdates", 2).await;
+}
+
 #[track_caller]
 fn has(text: &str, words: &[&str]) {
     for words in words {
@@ -39,7 +45,7 @@ async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     let mut client = gateway.client().await.unwrap();
     let health = client.request("health", json!({})).await.unwrap();
     assert_eq!(health["channels"]["telegram"]["probe"]["ok"], true, "nobody had to ask: {health}");
@@ -138,7 +144,7 @@ async fn who_waits_for_a_platform_is_told_so_at_once() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     server.fail("sendMessage", Fault::Slower(3));
     let mut command = gateway.command();
     command.args(["message", "send", "--target", "5", "--message", "x"]);
@@ -156,7 +162,7 @@ async fn what_was_given_up_and_what_was_sent_by_hand_can_be_traced() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
     let send = ["message", "send", "--target", "5", "--message", "x"];
     openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);
