@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::command::{Ended, openclaw};
 use crate::gateway;
 use crate::telegram::{bot, open};
+use crate::telegram_groups::until;
 
 async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
     let ended = openclaw(gateway, words).await;
@@ -25,6 +26,12 @@ async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
 async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
     let out = ok(gateway, words).await;
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+/// A poll that is answered is followed by another.
+async fn connected(server: &TelegramServer) {
+    server.push(json!({}));
+    server.nth_call("getUpdates", 2).await;
 }
 
 #[track_caller]
@@ -39,15 +46,22 @@ async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     let mut client = gateway.client().await.unwrap();
-    let health = client.request("health", json!({})).await.unwrap();
-    assert_eq!(health["channels"]["telegram"]["probe"]["ok"], true, "nobody had to ask: {health}");
+    // Nobody has to ask the platform for this.
+    until("the account works", async || {
+        let health = client.request("health", json!({})).await.unwrap();
+        (health["channels"]["telegram"]["probe"]["ok"] == true).then_some(())
+    })
+    .await;
     has(&ok(&gateway, &["status"]).await, &["token config · accounts 1/1\n"]);
 
     ok(&gateway, &["channels", "stop", "--channel", "telegram"]).await;
-    let health = client.request("health", json!({})).await.unwrap();
-    assert_eq!(health["channels"]["telegram"]["probe"]["error"], "it is stopped", "{health}");
+    until("it is stopped", async || {
+        let health = client.request("health", json!({})).await.unwrap();
+        (health["channels"]["telegram"]["probe"]["error"] == "it is stopped").then_some(())
+    })
+    .await;
     assert!(ok(&gateway, &["health"]).await.starts_with("Telegram: failed (unknown) - it is stopped\n"));
     for words in [&["status"][..], &["status", "--deep"]] {
         has(&ok(&gateway, words).await, &["accounts 1/1 · default: stopped\n"]);
@@ -138,7 +152,7 @@ async fn who_waits_for_a_platform_is_told_so_at_once() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     server.fail("sendMessage", Fault::Slower(3));
     let mut command = gateway.command();
     command.args(["message", "send", "--target", "5", "--message", "x"]);
@@ -156,7 +170,7 @@ async fn what_was_given_up_and_what_was_sent_by_hand_can_be_traced() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.nth_answer("getUpdates", 1).await;
+    connected(&server).await;
     server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
     let send = ["message", "send", "--target", "5", "--message", "x"];
     openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);

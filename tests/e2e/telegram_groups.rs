@@ -13,7 +13,7 @@ use crate::telegram::bot;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Looks again until there is something.
-async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let found = async {
         loop {
             if let Some(found) = look().await {

@@ -1,6 +1,7 @@
 //! The health snapshot: what an operator asks first (spec `gateway-protocol.md` §8.2).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use openclaw_config::settings::Heartbeat;
@@ -37,14 +38,16 @@ pub struct HealthMonitor {
     /// What was broadcast last, and when.
     told: Mutex<Option<(Arc<HealthSnapshot>, Instant)>>,
     turn: tokio::sync::Mutex<()>,
+    /// How often an account of a platform has come to stand otherwise.
+    changes: AtomicU64,
 }
 
 #[derive(Debug, Clone)]
 struct Made {
     snapshot: Arc<HealthSnapshot>,
     at: Instant,
-    /// An account stands otherwise since.
-    is_outdated: bool,
+    /// [`HealthMonitor::changes`] when it was begun.
+    changes: u64,
 }
 
 impl HealthMonitor {
@@ -55,7 +58,8 @@ impl HealthMonitor {
 
     fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
         let last = self.last.lock();
-        let fresh = |made: &&Made| made.at.elapsed() < age && !made.is_outdated;
+        let changes = self.changes.load(Ordering::Relaxed);
+        let fresh = |made: &&Made| made.at.elapsed() < age && made.changes == changes;
         last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
     }
 
@@ -98,10 +102,11 @@ impl GatewayState {
 
     async fn make_health(&self, probe: Option<Duration>) -> Arc<HealthSnapshot> {
         let _turn = self.health.turn.lock().await;
+        let changes = self.health.changes.load(Ordering::Relaxed);
         let channels = crate::channels::snapshot::health(self, probe).await;
         let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), channels).await);
         *self.health.last.lock() =
-            Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), is_outdated: false });
+            Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
         self.events.health_refreshed();
         if self.health.is_news(&snapshot)
             && let Ok(payload) = Payload::of(&*snapshot)
@@ -113,9 +118,7 @@ impl GatewayState {
 
     /// An account of a platform stands otherwise: the last snapshot answers nobody any more.
     pub(crate) fn outdate_health(&self) {
-        if let Some(made) = self.health.last.lock().as_mut() {
-            made.is_outdated = true;
-        }
+        self.health.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Makes a new snapshot soon, unless there was one just now.
