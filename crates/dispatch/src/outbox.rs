@@ -35,7 +35,6 @@ use supervisor::{Accounts, Supervisor};
 
 /// What came of [`Outbox::accept`].
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "one is made for a delivery, and none is kept")]
 pub enum Enqueued {
     /// It is on disk, synced, and will be sent.
     New,
@@ -47,7 +46,6 @@ pub enum Enqueued {
 
 /// What came of storing a delivery.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "one is made for a delivery, and none is kept")]
 pub(crate) enum DeliveryInsert {
     /// It is stored.
     New,
