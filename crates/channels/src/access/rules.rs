@@ -139,13 +139,17 @@ impl Speaker<'_> {
     /// What is set for the group, what counts first in front; `None` where others are listed and it is not.
     fn group_rules(&self) -> Option<Vec<&GroupRules>> {
         let groups = &self.settings.groups;
-        let Some(group) = groups.get(&self.address.target).or_else(|| groups.get("*")) else {
+        let Some(group) = self.settings.group(&self.address.target) else {
             return groups.is_empty().then(Vec::new);
         };
-        let topic = self.address.thread.as_ref().filter(|_| self.conversation.is_forum);
-        let topic = topic.and_then(|topic| group.topics.get(topic).or_else(|| group.topics.get("*")));
+        let topic = self.topic().and_then(|topic| group.topic(topic));
         // What stands first counts.
         Some(topic.into_iter().chain([&group.rules]).collect())
+    }
+
+    /// The topic of a forum.
+    fn topic(&self) -> Option<&str> {
+        self.address.thread.as_deref().filter(|_| self.conversation.is_forum)
     }
 
     fn policy(&self, rules: &[&GroupRules]) -> GroupPolicy {
@@ -175,7 +179,7 @@ impl Speaker<'_> {
         if !is_heard {
             return Gate::Unheard(reasons::GROUP_POLICY);
         }
-        let requires_mention = rules.iter().find_map(|rules| rules.require_mention).unwrap_or(true);
+        let requires_mention = self.settings.requires_mention(&self.address.target, self.topic());
         // The group's words come first.
         let prompts = rules.iter().rev().filter_map(|rules| rules.system_prompt.as_deref());
         let prompts: Vec<&str> = prompts.map(str::trim).filter(|prompt| !prompt.is_empty()).collect();
@@ -404,6 +408,40 @@ mod tests {
         assert_eq!(group.system_prompt.as_deref(), Some("Group.\n\nTopic."));
         assert_eq!((group.requires_mention, group.skills), (false, Some(vec![])));
         assert!(!admission.is_listed);
+    }
+
+    /// Spec `channels.md` §2.4: of all groups a group takes whether it must be mentioned, and nothing else that is told of here.
+    #[test]
+    fn what_a_group_does_not_say_all_groups_say() {
+        let rows = [
+            (json!({}), true),
+            (json!({"-100": {}}), true),
+            (json!({"*": {}}), true),
+            (json!({"*": {"requireMention": false}}), false),
+            (json!({"*": {"requireMention": false}, "-100": {"systemPrompt": "Brief."}}), false),
+            (json!({"*": {"requireMention": false}, "-100": {"requireMention": true}}), true),
+            (json!({"*": {"requireMention": true}, "-100": {"requireMention": false}}), false),
+            (json!({"*": {"requireMention": false}, "-100": {"topics": {"5": {"skills": []}}}}), false),
+            (json!({"*": {"requireMention": false}, "-100": {"topics": {"5": {"requireMention": true}}}}), true),
+            (json!({"-100": {"requireMention": false, "topics": {"*": {"requireMention": true}}}}), true),
+            // Topics of all groups are for groups without an entry.
+            (json!({"*": {"topics": {"5": {"requireMention": false}}}}), false),
+            (json!({"*": {"topics": {"5": {"requireMention": false}}}, "-100": {}}), true),
+        ];
+        for (groups, expect) in rows {
+            let section = json!({"groupPolicy": "open", "groups": groups});
+            let Gate::Heard(admission) = gate(&section, &[], ConversationKind::Group, Some("5"), "7") else {
+                panic!("{groups}")
+            };
+            assert_eq!(admission.group.unwrap().requires_mention, expect, "{groups}");
+        }
+        let section = json!({"groupPolicy": "open", "groups": {
+            "*": {"enabled": false, "groupPolicy": "disabled", "allowFrom": [8], "skills": [], "systemPrompt": "All."},
+            "-100": {},
+        }});
+        let heard = gate(&section, &[], ConversationKind::Group, None, "7");
+        let group = Group { requires_mention: true, ..Group::default() };
+        assert_eq!(heard, Gate::Heard(Admission { group: Some(group), ..Admission::default() }));
     }
 
     /// Spec `channels.md` §2.6.

@@ -138,6 +138,13 @@ pub struct GroupRules {
     pub system_prompt: Option<String>,
 }
 
+impl Group {
+    /// What is set for a topic.
+    pub(super) fn topic(&self, id: &str) -> Option<&GroupRules> {
+        self.topics.get(id).or_else(|| self.topics.get("*"))
+    }
+}
+
 impl AccessSettings {
     /// The settings of an account of a channel.
     ///
@@ -166,11 +173,18 @@ impl AccessSettings {
         })
     }
 
-    /// Whether messages of a group must mention the account: its topic says so, or the group, or all groups do.
+    /// What is set for a group: its own entry, or else that of all groups, whole.
+    pub(super) fn group(&self, id: &str) -> Option<&Group> {
+        self.groups.get(id).or_else(|| self.groups.get("*"))
+    }
+
+    /// Whether messages of a group must mention the account: its topic says so, or the group, or all groups do. Besides tools it is all
+    /// that a group with an entry of its own takes from `*` (spec `channels.md` §2.4).
     pub fn requires_mention(&self, group: &str, topic: Option<&str>) -> bool {
-        let Some(group) = self.groups.get(group).or_else(|| self.groups.get("*")) else { return true };
-        let topic = topic.and_then(|topic| group.topics.get(topic).or_else(|| group.topics.get("*")));
-        topic.and_then(|topic| topic.require_mention).or(group.rules.require_mention).unwrap_or(true)
+        let own = self.group(group);
+        let topic = topic.and_then(|topic| own?.topic(topic));
+        let rules = [topic, own.map(|group| &group.rules), self.groups.get("*").map(|group| &group.rules)];
+        rules.into_iter().flatten().find_map(|rules| rules.require_mention).unwrap_or(true)
     }
 
     /// Whether the channel may write the configuration.
