@@ -241,6 +241,11 @@ async fn admit(
             tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
             Err(Fate::dropped(why))
         }
+        // Who only reacts, edits or presses asks for nothing.
+        (Gate::Pairing, None) if !matches!(event.event, InboundEvent::Message(_)) => {
+            tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, "what a stranger does is not heard");
+            Err(Fate::dropped(reasons::DM_POLICY))
+        }
         (Gate::Pairing, None) => {
             let meta = meta(event);
             let id = sender.id.clone();
