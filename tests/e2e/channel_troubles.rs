@@ -272,3 +272,19 @@ async fn an_interrupt_at_a_question_ends_with_a_word() {
     assert_eq!(rest, "\nCancelled.\n");
     assert_eq!(timeout(DEADLINE, child.wait()).await.unwrap().unwrap().code(), Some(130));
 }
+
+/// The agent knows then what nobody has read.
+#[tokio::test]
+async fn a_session_is_told_of_what_a_platform_refused() {
+    let (server, model) =
+        (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("hello")).await);
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    server.push(private_message(5, "hi"));
+    gateway.logged("a delivery is given up").await.unwrap();
+    server.push(private_message(5, "are you there?"));
+    server.nth_answer("sendMessage", 2).await;
+    let said = crate::telegram::last_said(&model.requests()[1]);
+    assert!(said.contains("What was said to telegram 5 was not delivered: "), "{said}");
+    assert!(said.contains("bot was blocked by the user"), "{said}");
+}

@@ -65,6 +65,8 @@ async fn each_command_of_web_chat_is_answered_without_the_model() {
         let said = turn(&mut client, "main", text, &format!("c{n}")).await;
         assert!(said.starts_with(expect), "{text}: {said}");
     }
+    let said = turn(&mut client, "main", "/status", "before").await;
+    assert!(said.contains("\n📚 Context: ?/32k · 🧹 Compactions: 0\n"), "{said}");
     assert!(model.requests().is_empty(), "no model is called");
     for (n, text) in ["/restart now", "/foo", "!!important"].into_iter().enumerate() {
         assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
@@ -79,6 +81,22 @@ async fn each_command_of_web_chat_is_answered_without_the_model() {
     }
     assert!(said.contains("\n📚 Context: 100/32k (0%) · 🧹 Compactions: 0\n"), "{said}");
     assert!(said.contains("\n⚙️ Runtime: direct · Think: off\n"), "{said}");
+}
+
+#[tokio::test]
+async fn the_card_says_what_holds_the_commands_of_a_session() {
+    for (mode, backend, session, expect) in [
+        ("non-main", "local", "main", "direct/non-main"),
+        ("non-main", "local", "side", "local/non-main"),
+        ("all", "podman", "main", "podman/all"),
+    ] {
+        let sandbox = json!({"agents": {"defaults": {"sandbox": {"mode": mode, "backend": backend}}}});
+        let model = ModelServer::queue([]).await;
+        let gateway = gateway().fake_model(&model.v1()).config(sandbox).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        let said = turn(&mut client, session, "/status", "s").await;
+        assert!(said.contains(&format!("\n⚙️ Runtime: {expect} · ")), "{said}");
+    }
 }
 
 #[tokio::test]

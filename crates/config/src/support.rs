@@ -327,10 +327,11 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
         path.push(key);
         match support_of(path) {
             Support::Full => any = true,
+            // It asks for nothing.
+            Support::Partial if is_empty(each) => {}
             Support::Partial => {
                 let before = found.len();
-                // What is empty asks for nothing.
-                let is_acted_on = walk(each, path, found) || is_empty(each);
+                let is_acted_on = walk(each, path, found);
                 // One line for a platform of which nothing is acted on, not one for each of its keys.
                 if !is_acted_on && path.first().is_some_and(|section| section == "channels") {
                     found.truncate(before);

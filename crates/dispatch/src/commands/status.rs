@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use openclaw_config::settings::QueueMode;
+use openclaw_config::settings::{QueueMode, SandboxMode};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::AuthLabel;
 use openclaw_models::quota::text::summary;
 use openclaw_models::{ModelRef, ThinkingLevel};
 use openclaw_sessions::SessionEntry;
+use openclaw_tools::sandbox::{SandboxSettings, program_of};
 
 use super::table::{Category, Command, Does};
 use super::{Answering, Context, activation};
@@ -37,7 +38,7 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
 /// Everything that is known.
 pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
     let Context { settings, key, entry, runner, .. } = context;
-    let Chosen { model, fallbacks, auth, thinking } = chosen(context).await;
+    let Chosen { model, window, fallbacks, auth, thinking } = chosen(context).await;
     let cost = auth.as_ref().filter(|auth| is_paid(auth)).and_then(|_| cost(context, &model));
     let card = StatusCard {
         version: VERSION.to_owned(),
@@ -47,7 +48,7 @@ pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
         auth: auth.as_ref().map(auth_text),
         cost,
         quota: quota(context, &model).await,
-        runtime: "direct".to_owned(),
+        runtime: runtime(context),
         thinking: thinking.as_str().to_owned(),
         verbose: Some(verbose_name(verbose(None, entry, settings)).to_owned()),
         reasoning: entry.reasoning_level.map(|level| level.as_str().to_owned()),
@@ -57,12 +58,31 @@ pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
         sub_agents: sub_agents(context),
         ..StatusCard::default()
     };
-    card.with_row(key, Some(entry), runner.shared.clock.now_ms())
+    let mut card = card.with_row(key, Some(entry), runner.shared.clock.now_ms());
+    // The row has none before the first run.
+    card.tokens.window = card.tokens.window.or(window);
+    card
+}
+
+/// What holds the session's commands, with the mode in which others are held or not: `docker/all`, `direct/non-main`, or `direct`.
+fn runtime(context: &Context<'_>) -> String {
+    let Context { settings, agent, .. } = context;
+    let sandbox = SandboxSettings::of(&settings.config, &agent.id);
+    let holder = match context.is_sandboxed() {
+        true => program_of(sandbox.backend, settings.config.environment()).unwrap_or("local"),
+        false => "direct",
+    };
+    match sandbox.mode {
+        SandboxMode::Off => holder.to_owned(),
+        mode => format!("{holder}/{}", mode.as_str()),
+    }
 }
 
 /// What the next run would use.
 struct Chosen {
     model: ModelRef,
+    /// Tokens that it can hold, where that is known.
+    window: Option<u64>,
     /// Other models, in the order in which they would be called.
     fallbacks: Vec<ModelRef>,
     auth: Option<AuthLabel>,
@@ -79,6 +99,7 @@ async fn chosen(context: &Context<'_>) -> Chosen {
             let mut seen = HashSet::from([first.reference.clone()]);
             let others = candidates.map(|candidate| candidate.reference);
             Chosen {
+                window: Some(first.model.context_window()),
                 model: first.reference,
                 fallbacks: others.filter(|model| seen.insert(model.clone())).collect(),
                 auth: Some(first.auth),
@@ -92,6 +113,7 @@ async fn chosen(context: &Context<'_>) -> Chosen {
             let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
             Chosen {
                 model,
+                window: None,
                 fallbacks: Vec::new(),
                 auth: None,
                 thinking: stored.unwrap_or(ThinkingLevel::Off),

@@ -39,11 +39,18 @@ impl Runner {
         Some(gate.content)
     }
 
-    /// Tells hooks what became of deliveries. Does not keep the runner: that has the outboxes.
+    /// Tells hooks what became of deliveries, and a session what of its words nobody has read. Does not keep the runner: that has the
+    /// outboxes.
     pub(crate) fn tell_sent(self: &Arc<Self>) -> TellSent {
         let runner = Arc::downgrade(self);
         Arc::new(move |address, session_key, words, outcome| {
-            let Some(bus) = runner.upgrade().and_then(|runner| runner.hooks_now()) else { return };
+            let Some(runner) = runner.upgrade() else { return };
+            if let (Err(reason), Some(key)) = (outcome, session_key) {
+                let Address { channel, target, .. } = address;
+                let line = format!("What was said to {channel} {target} was not delivered: {reason}");
+                runner.deps.system_events.enqueue(key, &line, None, runner.shared.clock.now_ms());
+            }
+            let Some(bus) = runner.hooks_now() else { return };
             let payload = MessageSent {
                 to: &address.target,
                 content: words,

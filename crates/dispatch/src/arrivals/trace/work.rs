@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use openclaw_protocol::message::Message;
+use openclaw_protocol::message::{Message, StopReason};
 use openclaw_protocol::params::channels::TraceTool;
 use openclaw_sessions::transcript::head::Kind;
 use openclaw_sessions::transcript::inject::is_injected;
@@ -53,6 +53,12 @@ fn gather(behind: &[Entry]) -> Work {
             Message::User(_) => {}
             // The gateway said it by itself, such as the answer of a command.
             Message::Assistant(_) if is_injected(message) => {}
+            // What stands for an answer that never came.
+            Message::Assistant(failed)
+                if failed.stop_reason == StopReason::Error && failed.content.is_empty() =>
+            {
+                is_answered = true;
+            }
             Message::Assistant(answer) => {
                 work.model_calls += 1;
                 is_answered = answer.tool_calls().next().is_none();
@@ -133,6 +139,10 @@ mod tests {
             said("next"),
             answer("e", &call("3")),
         ]);
+        let mut failed = answer("f", &json!([]));
+        failed["message"]["stopReason"] = json!("error");
+        let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()]).unwrap();
+        assert_eq!(none, Some(Work::default()), "nobody has answered");
         let tool =
             |id: &str, failed: Option<bool>| TraceTool { id: id.to_owned(), name: "read".to_owned(), failed };
         let work = of(&lines, &["other".to_owned(), "own".to_owned()]).unwrap();
