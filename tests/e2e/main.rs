@@ -45,6 +45,7 @@ mod doors;
 mod dotenv;
 mod edited_between_turns;
 mod endless;
+mod errors_in_chats;
 mod exposure;
 mod failover;
 mod frame_limits;

@@ -347,7 +347,7 @@ async fn a_run_that_fails_is_told_also_where_blocks_are_sent() {
     let model =
         ModelServer::answering(|_| Reply::openai_error(400, "invalid_request_error", "no such thing")).await;
     let mut section = open();
-    merge(&mut section, json!({"blockStreaming": true}));
+    merge(&mut section, json!({"blockStreaming": true, "allowFrom": ["*", 5]}));
     let _gateway = bot(&server, &model, section, json!({})).await;
     server.push(private_message(5, "hi"));
     let sent = server.nth_call("sendMessage", 1).await;

@@ -313,3 +313,24 @@ async fn a_webhook_brings_messages_and_is_told_when_they_are_on_disk() {
     assert_eq!((&account["mode"], &account["port"]), (&json!("webhook"), &json!(port)), "{account}");
     assert!(server.calls("getUpdates").is_empty());
 }
+
+#[tokio::test]
+async fn what_a_group_does_not_say_itself_all_groups_say() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let groups = json!({"*": {"requireMention": false}, "-1001": {"systemPrompt": "Be brief."}});
+    let _gateway = bot(&server, &model, json!({"groupPolicy": "open", "groups": groups}), json!({})).await;
+    server.push(group_message(-1001, 5, "anybody?"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["chat_id"], -1001);
+}
+
+#[tokio::test]
+async fn who_only_reacts_or_edits_is_asked_nothing() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let _gateway = bot(&server, &model, json!({}), json!({})).await;
+    server.push(reaction(5, 5, 3, &[], &["👍"]));
+    server.push(json!({"edited_message": private_message(6, "hello")["message"]}));
+    server.push(private_message(7, "hello"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["chat_id"], 7, "the first who says something");
+}

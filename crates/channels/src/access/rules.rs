@@ -422,7 +422,10 @@ mod tests {
             (json!({"*": {"requireMention": false}, "-100": {"requireMention": true}}), true),
             (json!({"*": {"requireMention": true}, "-100": {"requireMention": false}}), false),
             (json!({"*": {"requireMention": false}, "-100": {"topics": {"5": {"skills": []}}}}), false),
-            (json!({"*": {"requireMention": false}, "-100": {"topics": {"5": {"requireMention": true}}}}), true),
+            (
+                json!({"*": {"requireMention": false}, "-100": {"topics": {"5": {"requireMention": true}}}}),
+                true,
+            ),
             (json!({"-100": {"requireMention": false, "topics": {"*": {"requireMention": true}}}}), true),
             // Topics of all groups are for groups without an entry.
             (json!({"*": {"topics": {"5": {"requireMention": false}}}}), false),

@@ -52,6 +52,8 @@ pub(super) struct Admitted {
     pub(super) event: Inbound,
     pub(super) route: Route,
     pub(super) standing: Standing,
+    /// Whether whoever reads there may know why something failed.
+    pub(super) hears_reasons: bool,
     pub(super) group: Option<GroupView>,
     /// Whether it speaks to the agent.
     pub(super) was_mentioned: bool,
@@ -152,6 +154,7 @@ async fn decide(
         .map(|one| compose::command_text(&one.message.text, &[one], &names))
         .unwrap_or_default();
     let standing = standing(config, &access, &event, &admission);
+    let hears_reasons = hears_reasons(config, &access, &event, standing);
     let history = access
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
@@ -176,6 +179,7 @@ async fn decide(
         event,
         route,
         standing,
+        hears_reasons,
         group,
         was_mentioned,
         ack,
@@ -429,6 +433,16 @@ fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
     let rules = OwnerRules { owner_allow_from: &owners, allow_from: &allow_from, ..OwnerRules::default() };
     judge_sender(&by, &rules)
+}
+
+/// Whether this is the owner's own chat. Where nobody is named as owner it is that of everybody who was let in by hand.
+fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, standing: Standing) -> bool {
+    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
+    let is_named = |Entry(entry): &Entry| entry != "*";
+    let names_owners =
+        written.is_some_and(|owners| !owners.is_empty()) || access.allow_from.iter().flatten().any(is_named);
+    let is_let_in = !names_owners && access.dm_policy != DmPolicy::Open;
+    event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
 }
 
 fn id_text(value: &Value) -> String {

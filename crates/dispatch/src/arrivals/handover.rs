@@ -258,6 +258,7 @@ async fn composed(
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
         may_command: last.standing.commands == Authority::Granted,
         is_owner: last.standing.is_owner,
+        hears_reasons: last.hears_reasons,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: last.ack.clone(),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),

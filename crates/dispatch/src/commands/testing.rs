@@ -37,6 +37,7 @@ pub(crate) fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         message_ids: Vec::new(),
         may_command: true,
         is_owner: false,
+        hears_reasons: false,
         was_mentioned: true,
         ack: None,
         skills: None,

@@ -83,16 +83,18 @@ const ERRORS: &[(&[&str], &str)] = &[
 
 fn error_text(text: &str) -> String {
     // Ours already says what to do.
-    if text.starts_with('⚠') {
-        return text.to_owned();
-    }
+    let known = if text.starts_with('⚠') { None } else { known_error(text) };
+    known.unwrap_or(text).to_owned()
+}
+
+/// What stands for a provider's error, if that is one that people can do something with.
+pub fn known_error(text: &str) -> Option<&'static str> {
     let lower = text.to_lowercase();
     // A status is a word of its own: it may stand in ids and keys.
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let is_number = |sign: &str| sign.bytes().all(|byte| byte.is_ascii_digit());
     let is_in = |sign: &&str| if is_number(sign) { words.contains(sign) } else { lower.contains(*sign) };
-    let known = ERRORS.iter().find(|(signs, _)| signs.iter().any(is_in));
-    known.map_or_else(|| text.to_owned(), |(_, said)| (*said).to_owned())
+    ERRORS.iter().find(|(signs, _)| signs.iter().any(is_in)).map(|(_, said)| *said)
 }
 
 /// Of paragraphs that are the same, one after the other, the first. Code stays.

@@ -53,7 +53,7 @@ impl Runner {
         if !self.may_deliver(&session_key, &address.channel).await? {
             return Err(DispatchError::SendBlocked.into());
         }
-        let to = Destination { address, kind: ConversationKind::Direct, message_id: None };
+        let to = Destination { address, kind: ConversationKind::Direct, message_id: None, is_owners: false };
         let context = self.prefix_context(&session_key, &outcome, None);
         let mut reply = Reply::of(self, &run_id, &session_key, to, &context, Quoted::default());
         for (at, payload) in payloads.into_iter().enumerate() {

@@ -21,11 +21,14 @@ use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
 use crate::origin::Origin;
 use crate::outbox::Delivery;
-use crate::reply::normalise::{NOTHING_SENT, normalised};
+use crate::reply::normalise::{NOTHING_SENT, known_error, normalised};
 use crate::reply::prefix::{PrefixContext, prefix};
 use crate::reply::settings::{ChatKind, ReplySettings, Surface};
 use crate::reply::threading::{Quoted, ReplyFilter};
 use crate::request::Request;
+
+/// What people other than the owner are told of a run that failed.
+const FAILED: &str = "⚠️ Something went wrong here, and there is no answer. Please try again later.";
 
 /// What a run says at its end.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +59,8 @@ pub(crate) struct Destination {
     pub(crate) kind: ConversationKind,
     /// The message that is answered, if it was said there.
     pub(crate) message_id: Option<String>,
+    /// Whether it is known that the owner alone reads there.
+    pub(crate) is_owners: bool,
 }
 
 impl From<&Origin> for Destination {
@@ -64,6 +69,7 @@ impl From<&Origin> for Destination {
             address: origin.address.clone(),
             kind: origin.conversation.kind,
             message_id: Some(origin.message_id.clone()),
+            is_owners: origin.hears_reasons,
         }
     }
 }
@@ -75,6 +81,7 @@ impl Destination {
             address: address.clone(),
             kind: ConversationKind::Direct,
             message_id: None,
+            is_owners: false,
         };
         request.origin.as_deref().map(Self::from).or_else(|| request.deliver_to.as_ref().map(told))
     }
@@ -200,6 +207,7 @@ impl Runner {
             return Vec::new();
         }
         let Some(to) = self.destination_of(row).await else { return Vec::new() };
+        let payloads = if to.is_owners { payloads } else { without_reasons(payloads, &record.outcome) };
         let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
@@ -310,6 +318,16 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
         }
         Some(_) | None => payloads,
     }
+}
+
+/// What people other than the owner are told (spec `channels.md` §5.2): that a run failed, not why, and nothing of tools that failed.
+fn without_reasons(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
+    let failed = outcome.failure().map(|failure| {
+        // What troubles a provider is no secret.
+        let text = known_error(failure).unwrap_or(FAILED).to_owned();
+        ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
+    });
+    payloads.into_iter().filter(|payload| !payload.is_error).chain(failed).collect()
 }
 
 /// A payload as it is stored with an outcome.

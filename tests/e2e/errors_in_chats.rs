@@ -1,0 +1,75 @@
+//! Who is told why a run or a tool failed: the owner, in a chat of their own (spec `channels.md` §5.2).
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
+use serde_json::{Value, json};
+
+use crate::telegram::{bot, open};
+
+/// A model that fails, or whose tool fails before it says something or nothing: as the last such word asks for.
+async fn model() -> ModelServer {
+    ModelServer::answering(|request| {
+        let said = request.last_user_text();
+        let words = ["break", "quietly", "write"].into_iter();
+        let asked = words.max_by_key(|word| said.rfind(word).map_or(0, |at| at + 1)).unwrap();
+        match asked {
+            "quietly" if request.ends_with_tool_result() => Reply::text("NO_REPLY"),
+            "write" if request.ends_with_tool_result() => Reply::text("done"),
+            "quietly" | "write" => {
+                Reply::tool("c", "write", &json!({"path": "/proc/none/secret", "content": "x"}))
+            }
+            _ => Reply::openai_error(400, "invalid_request_error", "secret socket /run/x"),
+        }
+    })
+    .await
+}
+
+/// All that a chat is told of these messages, which is so much at least.
+async fn told(section: Value, messages: &[Value], count: usize) -> Vec<String> {
+    let (server, model) = (TelegramServer::start().await, model().await);
+    let gateway = bot(&server, &model, section, json!({})).await;
+    for (n, message) in messages.iter().enumerate() {
+        server.push(message.clone());
+        // It is not told together with the next.
+        model.arrived(n + 1).await;
+        gateway.fates().await.unwrap();
+    }
+    server.nth_call("sendMessage", count).await;
+    gateway.fates().await.unwrap();
+    let said = server.calls("sendMessage");
+    said.iter().map(|call| call.params["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_owner_is_told_why_a_run_failed_and_nobody_else() {
+    let neutral = "⚠️ Something went wrong here, and there is no answer. Please try again later.";
+    let groups = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let owner = told(mine, &[private_message(5, "break")], 1).await;
+    assert!(owner[0].contains("secret socket /run/x"), "{owner:?}");
+    // Who was let in by hand where nobody is named.
+    let (server, model) = (TelegramServer::start().await, model().await);
+    let gateway = bot(&server, &model, json!({}), json!({})).await;
+    server.push(private_message(5, "hello"));
+    let asked = server.nth_call("sendMessage", 1).await.params["text"].as_str().unwrap().to_owned();
+    let code = asked.split("Pairing code: ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    crate::command::openclaw(&gateway, &["pairing", "approve", "telegram", &code]).await;
+    server.push(private_message(5, "break"));
+    let said = server.nth_call("sendMessage", 2).await.params["text"].clone();
+    assert!(said.as_str().unwrap().contains("secret socket /run/x"), "{said}");
+    for (section, message) in [(open(), private_message(5, "break")), (groups, group_message(-7, 5, "break"))]
+    {
+        assert_eq!(told(section, &[message], 1).await, [neutral]);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_is_told_to_the_owner_alone() {
+    let groups = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let said = |text: &str| group_message(-7, 5, text);
+    let texts = told(groups, &[said("write quietly"), said("write")], 1).await;
+    assert_eq!(texts, ["done"]);
+    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let texts = told(mine, &[private_message(5, "write quietly")], 1).await;
+    assert!(texts[0].contains("/proc/none/secret"), "{texts:?}");
+}
