@@ -12,13 +12,13 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::{Accepted, DispatchError};
-use crate::backlog::Share;
+use crate::backlog::{InHand, Share};
 use crate::beat::{self, UnfinishedBeat};
 use crate::inbox::{
     Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, Waited, regrouped,
 };
 use crate::job::Job;
-use crate::journal::{Durability, JournalError};
+use crate::journal::{Durability, JournalError, JournalFuture};
 use crate::lane::{Arrival, Command, Supervisor};
 use crate::origin::Origin;
 use crate::request::Request;
@@ -53,28 +53,31 @@ pub(crate) async fn accept(
     request: Request,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
-    let stored = store(&runner, &lanes, run_id, session_key, request, (placed, Durability::Synced)).await?;
-    Ok(stored.hand_over(&runner, &lanes))
+    let placing = place(&runner, &lanes, run_id, session_key, request, Durability::Synced).await?;
+    drop(placed);
+    Ok(placing.stored(&runner).await?.hand_over(&runner, &lanes))
 }
 
-/// A message in the inbox that its lane waits for.
-#[must_use = "the lane waits for it; dropped, the next start takes it up"]
-pub(crate) struct Arriving {
-    accepted: Accepted,
-    /// Of a new one.
-    lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
+/// A message that has its place in its session and in the inbox, and is being stored.
+#[must_use = "it is stored, and nobody learns of it before the next start"]
+pub(crate) struct Placing {
+    insert: JournalFuture<'static, Insert>,
+    slip: Row<()>,
+    lane: oneshot::Sender<Job>,
+    queued: Queued,
+    in_hand: InHand,
 }
 
 /// Gives a message its place in its session and in the inbox, as safe as is asked. Its lane must not have it before it is synced: what
 /// a run writes would be there already when the message is stored again.
-pub(crate) async fn store(
+pub(crate) async fn place(
     runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
     run_id: RunId,
     session_key: SessionKey,
     request: Request,
-    (placed, durability): (oneshot::Sender<()>, Durability),
-) -> Result<Arriving, DispatchError> {
+    durability: Durability,
+) -> Result<Placing, DispatchError> {
     let shared = &runner.shared;
     let is_new = shared.registry.end_of(&run_id).is_none();
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
@@ -89,26 +92,41 @@ pub(crate) async fn store(
     let (stored, queued) = serialise(&session_key, request, share).await?;
     let seat = lanes.seat(&session_key).await.ok_or(DispatchError::ShuttingDown)?;
     let reservation = shared.journal.reserve().await.map_err(refused)?;
-    let (slip, lane, storing) = {
-        // The next start works in the order of the inbox: it has to be that of the lanes.
-        let _one_at_a_time = lanes.placing.lock();
-        let slip = new_slip(run_id, session_key, shared.clock.now_ms());
-        (slip.clone(), seat.take(), reservation(slip.with(stored), durability))
-    };
-    drop(placed);
-    let insert = storing.await.map_err(refused)?;
-    drop(in_hand);
-    let accepted = match insert {
-        Insert::New => Accepted::New { accepted_at: slip.accepted_at },
-        Insert::Known(Known::Unfinished { accepted_at }) => match shared.registry.record_of(&slip.run_id) {
-            Some(record) => Accepted::Finished(record),
-            None => Accepted::InFlight { accepted_at },
-        },
-        Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
-        Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
-    };
-    let is_new = matches!(accepted, Accepted::New { .. });
-    Ok(Arriving { accepted, lane: is_new.then(|| (lane, slip.with(queued))) })
+    // The next start works in the order of the inbox: it has to be that of the lanes.
+    let _one_at_a_time = lanes.placing.lock();
+    let slip = new_slip(run_id, session_key, shared.clock.now_ms());
+    let (lane, insert) = (seat.take(), reservation(slip.clone().with(stored), durability));
+    Ok(Placing { insert, slip, lane, queued, in_hand })
+}
+
+impl Placing {
+    /// Waits until it is as safe as was asked.
+    pub(crate) async fn stored(self, runner: &Runner) -> Result<Arriving, DispatchError> {
+        let Self { insert, slip, lane, queued, in_hand } = self;
+        let insert = insert.await.map_err(refused)?;
+        drop(in_hand);
+        let accepted = match insert {
+            Insert::New => Accepted::New { accepted_at: slip.accepted_at },
+            Insert::Known(Known::Unfinished { accepted_at }) => {
+                match runner.shared.registry.record_of(&slip.run_id) {
+                    Some(record) => Accepted::Finished(record),
+                    None => Accepted::InFlight { accepted_at },
+                }
+            }
+            Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
+            Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
+        };
+        let is_new = matches!(accepted, Accepted::New { .. });
+        Ok(Arriving { accepted, lane: is_new.then(|| (lane, slip.with(queued))) })
+    }
+}
+
+/// A message in the inbox that its lane waits for.
+#[must_use = "the lane waits for it; dropped, the next start takes it up"]
+pub(crate) struct Arriving {
+    accepted: Accepted,
+    /// Of a new one.
+    lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
 }
 
 impl Arriving {

@@ -398,7 +398,8 @@ async fn drive(
             None => runner.store_figures(&session.key, figures).await,
         }
     };
-    let (stored, synced) = tokio::join!(storing, prepared.branch.sync());
+    // The sync first: the row is made while another thread waits for the disk.
+    let (synced, stored) = tokio::join!(prepared.branch.sync(), storing);
     if let Err(error) = stored {
         tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
     }
@@ -495,10 +496,13 @@ pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &Run
         true => Update::Finish(record, replies),
         false => Update::FinishAll(record, others, replies),
     };
-    let stored = runner.shared.journal.update(update).await;
-    if let Some(following) = following {
-        following.begin();
-    }
+    // One behind the other in the journal, in one transaction of it.
+    let following = async {
+        if let Some(following) = following {
+            following.begin().await;
+        }
+    };
+    let (stored, ()) = tokio::join!(runner.shared.journal.update(update), following);
     if is_told {
         runner.shared.outbox.wake();
     }

@@ -14,20 +14,42 @@ use serde_json::{Value, json};
 /// What the model does in every turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Script {
-    /// It reads [`FILE`] this often, one call at a time, before it answers.
+    /// It calls its tool this often, one call at a time, before it answers.
     pub(super) tool_calls: usize,
+    /// The tool.
+    pub(super) tool: Tool,
     /// Tokens of its answer.
     pub(super) tokens: usize,
     /// How long it pauses after each of them.
     pub(super) pause: Duration,
 }
 
+/// A tool that the model calls.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tool {
+    /// `read` of [`FILE`].
+    Read,
+    /// `sessions_send` to the session with the label [`PEER`].
+    Send,
+}
+
 /// The file that it reads, in the workspace.
 pub(super) const FILE: &str = "small.txt";
+/// The label of the session that it writes to.
+pub(super) const PEER: &str = "peer";
 
 impl Script {
     /// A short answer, at once.
-    pub(super) const SHORT: Self = Self { tool_calls: 0, tokens: 2, pause: Duration::ZERO };
+    pub(super) const SHORT: Self = Self { tool_calls: 0, tool: Tool::Read, tokens: 2, pause: Duration::ZERO };
+}
+
+impl Tool {
+    fn call(self) -> (&'static str, Value) {
+        match self {
+            Self::Read => ("read", json!({"path": FILE})),
+            Self::Send => ("sessions_send", json!({"label": PEER, "message": "hello", "timeoutSeconds": 30})),
+        }
+    }
 }
 
 /// What the model did.
@@ -52,6 +74,18 @@ struct Turn {
     /// When it sent the first token of its answer.
     began: Option<Instant>,
     tool_calls: usize,
+    requests: Vec<Request>,
+}
+
+/// One request to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    /// When all of it was there.
+    pub(super) asked: Instant,
+    /// When the last of the answer was written.
+    pub(super) ended: Instant,
+    /// Whether it ends with the result of a tool.
+    pub(super) has_result: bool,
 }
 
 /// An OpenAI-compatible server that keeps to a script.
@@ -92,6 +126,11 @@ impl InstantModel {
         turn.asked.zip(turn.ended).context("the model was never asked")
     }
 
+    /// What it was asked since it was last looked at, in order.
+    pub(super) fn requests(&self) -> Vec<Request> {
+        std::mem::take(&mut lock(&self.done).turn).requests
+    }
+
     /// The time it took in the last turn, and when its answer began.
     pub(super) fn last_turn(&self) -> Result<(Duration, Instant)> {
         let turn = std::mem::take(&mut lock(&self.done).turn);
@@ -104,11 +143,15 @@ fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
     let mut reader = BufReader::new(socket);
     let mut writer = socket;
     let (first, token, end) = answer();
-    while read_request(&mut reader)? {
+    while let Some(body) = read_request(&mut reader)? {
         let asked = Instant::now();
+        let request = || Request { asked, ended: Instant::now(), has_result: ends_with_result(&body) };
         lock(done).turn.asked.get_or_insert(asked);
         if let Some(call) = tool_call(script, done) {
-            lock(done).turn.took += asked.elapsed();
+            let mut times = lock(done);
+            times.turn.took += asked.elapsed();
+            times.turn.requests.push(request());
+            drop(times);
             writer.write_all(call.as_bytes())?;
             continue;
         }
@@ -130,6 +173,7 @@ fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
         times.answers += 1;
         times.turn.took += asked.elapsed();
         times.turn.ended = Some(Instant::now());
+        times.turn.requests.push(request());
         drop(times);
         writer.write_all(rest.as_bytes())?;
     }
@@ -150,7 +194,8 @@ fn tool_call(script: Script, done: &Mutex<Done>) -> Option<String> {
     }
     done.turn.tool_calls += 1;
     done.tool_calls += 1;
-    let function = json!({"name": "read", "arguments": json!({"path": FILE}).to_string()});
+    let (name, arguments) = script.tool.call();
+    let function = json!({"name": name, "arguments": arguments.to_string()});
     let id = format!("call_{}", done.tool_calls);
     let call = json!({"index": 0, "id": id, "type": "function", "function": function});
     let said = delta(&json!({"role": "assistant", "tool_calls": [call]}), &Value::Null);
@@ -184,13 +229,20 @@ fn delta(delta: &Value, finish: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-/// Reads one request to its end; false when the connection ends instead.
-fn read_request(reader: &mut impl std::io::BufRead) -> Result<bool> {
+/// Whether the last message of a request is the result of a tool.
+fn ends_with_result(body: &[u8]) -> bool {
+    let role = b"\"role\":\"";
+    let last = body.windows(role.len()).rposition(|bytes| bytes == role);
+    last.is_some_and(|at| body.get(at + role.len()..).is_some_and(|role| role.starts_with(b"tool\"")))
+}
+
+/// Reads one request to its end and gives its body; nothing when the connection ends instead.
+fn read_request(reader: &mut impl std::io::BufRead) -> Result<Option<Vec<u8>>> {
     let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         if let Some((name, value)) = line.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
@@ -201,6 +253,7 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Result<bool> {
             break;
         }
     }
-    std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
-    Ok(true)
+    let mut body = Vec::with_capacity(usize::try_from(length)?);
+    reader.take(length).read_to_end(&mut body)?;
+    Ok(Some(body))
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::model::{InstantModel, Script};
+use super::model::{InstantModel, PEER, Request, Script, Tool};
 use super::start::write_sessions;
 use super::{Row, percentile};
 
@@ -40,7 +40,7 @@ struct Times {
 pub(super) async fn rows(program: &Path) -> Result<Vec<Row>> {
     let mut rows = spawns(program).await?;
     rows.push(list(program).await?);
-    rows.push(send(program).await?);
+    rows.extend(send(program).await?);
     Ok(rows)
 }
 
@@ -88,31 +88,68 @@ fn write_transcript(state: &Path, number: usize) -> Result<()> {
     Ok(std::fs::write(state.join(format!("agents/main/sessions/{id}.jsonl")), text)?)
 }
 
-/// `sessions_send` to a session that answers, without what agents say to each other after it.
-async fn send(program: &Path) -> Result<Row> {
-    let model = InstantModel::start(Script::SHORT)?;
+/// `sessions_send` to a session that answers, without what agents say to each other after it: called by a model in its run, and
+/// by a program.
+async fn send(program: &Path) -> Result<Vec<Row>> {
+    let (mut beside_models, mut by_program) = (Vec::with_capacity(CALLS), Vec::with_capacity(CALLS));
     let config = json!({"session": {"agentToAgent": {"maxPingPongTurns": 0}}});
+    let script = Script { tool_calls: 1, tool: Tool::Send, ..Script::SHORT };
+    let model = InstantModel::start(script)?;
+    let gateway = GatewaySetup::new(program).fake_model(&model.url()).config(config.clone()).start().await?;
+    let mut client = gateway.client().await?;
+    client.request("sessions.patch", json!({"key": "agent:main:peer", "label": PEER})).await?;
+    for number in 0..CALLS {
+        let run = format!("send-{number}");
+        let asked = json!({"sessionKey": "main", "message": "ask the other", "idempotencyKey": run});
+        client.request("chat.send", asked).await?;
+        client.event("chat", |event| event["runId"] == run && event["state"] == "final").await?;
+        // The answers of both sessions, and the announcement.
+        answered(&model, (number + 1) * 3).await?;
+        beside_models.push(beside(&model.requests())?);
+    }
+    drop(gateway);
+
+    let model = InstantModel::start(Script::SHORT)?;
     let gateway = GatewaySetup::new(program).fake_model(&model.url()).config(config).start().await?;
     let mut client = gateway.client().await?;
-    client.request("sessions.patch", json!({"key": "agent:main:peer", "label": "peer"})).await?;
+    client.request("sessions.patch", json!({"key": "agent:main:peer", "label": PEER})).await?;
     let call =
-        json!({"tool": "sessions_send", "args": {"label": "peer", "message": "hello", "timeoutSeconds": 30}});
-    let mut times = Vec::with_capacity(CALLS);
-    for number in 1..=CALLS {
+        json!({"tool": "sessions_send", "args": {"label": PEER, "message": "hello", "timeoutSeconds": 30}});
+    for number in 0..CALLS {
         let began = Instant::now();
         let answer = invoke(gateway.port(), &call).await?;
-        times.push(began.elapsed());
+        by_program.push(began.elapsed());
         let answer = result_of(&answer)?;
         ensure!(answer.to_string().contains("Hello again"), "no answer: {answer}");
-        // The announcement is over before the next is measured.
-        while model.answers() < number * 2 {
-            ensure!(began.elapsed() < PATIENCE, "the announcement is never asked for");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        answered(&model, (number + 1) * 2).await?;
     }
-    let what = "sessions_send until its answer, a model that answers at once, p50";
-    Ok(Row::limited(what, "ms", percentile(&mut times, 50), 3.0))
+    let what = "sessions_send until its answer, without the models' time, p50";
+    let shown = "the same by HTTP, with the connection and the model's time, p50";
+    Ok(vec![
+        Row::limited(what, "ms", percentile(&mut beside_models, 50), 3.0),
+        Row::shown(shown, "ms", percentile(&mut by_program, 50)),
+    ])
+}
+
+/// Waits until a model has answered so often, and a little longer: what follows is not to be measured with the next call.
+async fn answered(model: &InstantModel, times: usize) -> Result<()> {
+    let began = Instant::now();
+    while model.answers() < times {
+        ensure!(began.elapsed() < PATIENCE, "the announcement is never asked for");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    Ok(())
+}
+
+/// From the call of the tool to the request that has its result, without the time in which the other session's model answered.
+fn beside(requests: &[Request]) -> Result<Duration> {
+    let (calls, other) = (requests.first(), requests.get(1));
+    let told = requests.iter().find(|request| request.has_result);
+    let (call, other, told) =
+        calls.zip(other).zip(told).map(|((a, b), c)| (a, b, c)).context("too few requests")?;
+    let all = told.asked.saturating_duration_since(call.ended);
+    Ok(all.saturating_sub(other.ended.saturating_duration_since(other.asked)))
 }
 
 /// Calls a tool by HTTP and gives the answer as it comes.

@@ -38,7 +38,7 @@ const TOKENS: usize = 2_000;
 const STREAM: Workload = Workload {
     what: "token of an answer of 2,000",
     // A pause between tokens keeps them from being read, and told, together.
-    script: Script { tool_calls: 0, tokens: TOKENS, pause: Duration::from_millis(1) },
+    script: Script { tokens: TOKENS, pause: Duration::from_millis(1), ..Script::SHORT },
     before: 1,
     turns: 2,
     units: TOKENS,

@@ -1,4 +1,5 @@
-//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done, and synced before its own run begins.
+//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done, and synced before its own run
+//! begins.
 //! Where the process or the machine ends in between, the step is closed again by the next start, and what follows has the same id: it is
 //! there once.
 
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 use super::exchange::{StepEnd, is_unannounced};
 use crate::api::{AbortReason, Accepted, DispatchError, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
-use crate::intake::{self, Arriving};
+use crate::intake::{self, Placing};
 use crate::journal::{Durability, Update};
 use crate::lane::Supervisor;
 use crate::request::Request;
@@ -38,18 +39,27 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
     }
 }
 
-/// What follows a step: stored, and not begun before it is synced.
+/// What follows a step: on its way into the inbox, ahead of whatever is stored from now on.
 pub(crate) struct Following {
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
+    /// Of the talk.
     id: RunId,
-    arriving: Arriving,
+    placing: Placing,
 }
 
 impl Following {
-    /// Begins it. Nobody waits for its sync: where the machine ends before, the step is closed again, and this is stored again.
-    pub(crate) fn begin(self) {
-        let Self { runner, lanes, id, arriving } = self;
+    /// Begins it, once it is stored. Nobody waits for its sync: where the machine ends before, the step is closed again, and this is
+    /// stored again.
+    pub(crate) async fn begin(self) {
+        let Self { runner, lanes, id, placing } = self;
+        let arriving = match placing.stored(&runner).await {
+            Ok(arriving) => arriving,
+            Err(error) => {
+                tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
+                return;
+            }
+        };
         let accepting = runner.shared.accepting.clone();
         accepting.spawn(async move {
             match runner.shared.journal.update(Update::Settle).await {
@@ -63,7 +73,7 @@ impl Following {
 }
 
 impl Runner {
-    /// Stores what follows a step. Nothing follows most messages.
+    /// Begins to store what follows a step. Nothing follows most messages.
     pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) -> Option<Following> {
         let talk = |request: &Request| Some((request.exchange.clone()?, request.lineage));
         let (exchange, lineage) = self.of_request(row, talk).await?;
@@ -77,9 +87,8 @@ impl Runner {
             request.deliver_to = None;
         }
         let (runner, lanes) = self.itself().zip(self.lanes.get().and_then(Weak::upgrade))?;
-        let (placed, _) = oneshot::channel();
-        match intake::store(&runner, &lanes, run_id, key, request, (placed, Durability::Written)).await {
-            Ok(arriving) => Some(Following { runner, lanes, id, arriving }),
+        match intake::place(&runner, &lanes, run_id, key, request, Durability::Written).await {
+            Ok(placing) => Some(Following { runner, lanes, id, placing }),
             Err(error) => {
                 tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
                 None
