@@ -14,6 +14,7 @@ use openclaw_config::Config;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Admission;
 use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
@@ -186,6 +187,15 @@ pub trait Account: Send + Sync + 'static {
     fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
         let _ = at;
         Err(ActionError::Invalid("this platform has no buttons".to_owned()))
+    }
+
+    /// Whether somebody who is heard in a conversation may press buttons there.
+    ///
+    /// # Errors
+    /// Why not, and where that is changed.
+    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
+        let _ = by;
+        self.permits_buttons(at)
     }
 
     /// Asks the platform whether the credentials are good, and who we are there.

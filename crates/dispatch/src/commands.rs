@@ -428,8 +428,7 @@ impl Context<'_> {
             return false;
         }
         let Some(origin) = &self.row.payload.origin else { return false };
-        let channel = self.runner.deps.platforms.channel(&origin.address.channel);
-        channel.is_some_and(|channel| channel.capabilities().buttons)
+        self.runner.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
     }
 
     /// What is said where the channel of the message may not change the configuration.

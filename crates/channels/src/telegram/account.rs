@@ -22,6 +22,7 @@ use super::pace::Pace;
 use super::settings::{AccountSettings, InlineButtons};
 use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
+use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
     Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy, SendError,
@@ -281,6 +282,10 @@ impl Account for Bot {
 
     fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
         actions::permit_buttons(&self.settings, at)
+    }
+
+    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
+        actions::permit_press(&self.settings, at, by)
     }
 
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {

@@ -49,7 +49,8 @@ pub(super) fn allow_entry(written: &str) -> Option<String> {
     if text == "*" {
         return Some(text.to_owned());
     }
-    let number: i64 = text.parse().ok()?;
+    // A telephone number is no id, though it reads like one.
+    let number: i64 = text.parse().ok().filter(|_| !text.starts_with('+'))?;
     (number != 0).then(|| number.to_string())
 }
 
@@ -137,7 +138,8 @@ mod tests {
             ("*", Some("*")),
             ("@alice", None),
             ("alice", None),
-            ("+5", Some("5")),
+            // A telephone number.
+            ("+5", None),
             ("0", None),
             ("", None),
         ];

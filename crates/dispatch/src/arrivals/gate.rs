@@ -10,7 +10,7 @@ use openclaw_channels::access::{
     ReactionNotifications, Requested, Speaker, pairing,
 };
 use openclaw_channels::{
-    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part,
+    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
@@ -144,6 +144,7 @@ async fn decide(
         Fate::dropped(ROUTE)
     })?;
     let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
+    may_press(platforms, config, &event, &admission)?;
     let pressed = pressed(&event);
     let event = match message_of(event) {
         Ok(event) => event,
@@ -305,6 +306,27 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
             Err(Box::new(event))
         }
     }
+}
+
+/// Whether a button may be pressed where it is, by whom. The platform has told its presser already that the press was taken.
+fn may_press(
+    platforms: &Platforms,
+    config: &Config,
+    event: &Inbound,
+    admission: &Admission,
+) -> Result<(), Fate> {
+    if !matches!(event.event, InboundEvent::Button { .. }) {
+        return Ok(());
+    }
+    let Address { channel, account, .. } = &event.address;
+    let at_work = platforms.account(config, channel, account);
+    let refusal = match at_work.map(|at_work| at_work.permits_press(&event.address, admission)) {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(why)) => why.to_string(),
+        None => "its account is not there any more".to_owned(),
+    };
+    tracing::debug!(%channel, %account, sender = %event.sender.id, why = refusal, "a pressed button is not heard");
+    Err(Fate::dropped(reasons::INLINE_BUTTONS))
 }
 
 /// The button of a list of the gateway's own that an event presses.
