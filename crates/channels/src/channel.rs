@@ -175,6 +175,13 @@ pub trait Account: Send + Sync + 'static {
         }
     }
 
+    /// The id behind an entry of an allowlist that is a name, as it was when the account was started. `None` for an entry that is none, or
+    /// whose id is not known.
+    fn id_of_name(&self, entry: &str) -> Option<String> {
+        let _ = entry;
+        None
+    }
+
     /// Whether buttons can be shown below messages.
     fn has_buttons(&self) -> bool {
         false
@@ -205,6 +212,11 @@ pub trait Account: Send + Sync + 'static {
     fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
         let _ = target;
         Box::pin(async { Ok(None) })
+    }
+
+    /// Whether the platform's own menu offers the gateway's commands.
+    fn has_menu(&self) -> bool {
+        false
     }
 
     /// Tells the platform which commands it may offer in its menu.

@@ -18,6 +18,7 @@ use super::credentials::{self, BotToken};
 use super::entities::Me;
 use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
+use super::names::Names;
 use super::pace::Pace;
 use super::settings::{AccountSettings, InlineButtons};
 use super::wire::Wire as _;
@@ -43,6 +44,7 @@ pub(super) struct Bot {
     pub(super) client: Client,
     pub(super) state_dir: PathBuf,
     pub(super) keyboards: Keyboards,
+    pub(super) names: Names,
     pace: Mutex<Pace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
@@ -73,6 +75,7 @@ impl Bot {
         Ok(Self {
             id: id.to_owned(),
             keyboards,
+            names: Names::of(config, id),
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),
@@ -276,6 +279,10 @@ impl Account for Bot {
         actions::permit(&self.settings, action)
     }
 
+    fn id_of_name(&self, entry: &str) -> Option<String> {
+        self.names.id_of(entry)
+    }
+
     fn has_buttons(&self) -> bool {
         self.settings.inline_buttons() != InlineButtons::Off
     }
@@ -294,6 +301,10 @@ impl Account for Bot {
 
     fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
         Box::pin(directory::look_up(self, target))
+    }
+
+    fn has_menu(&self) -> bool {
+        self.settings.commands.has_native()
     }
 
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {

@@ -54,6 +54,13 @@ pub(super) fn allow_entry(written: &str) -> Option<String> {
     (number != 0).then(|| number.to_string())
 }
 
+/// An entry that is a name, as names are looked up: `@name`, in lower case.
+pub(super) fn allow_name(written: &str) -> Option<String> {
+    let text = without_prefixes(written.trim());
+    let target = named(text.strip_prefix('@').unwrap_or(text))?;
+    Some(target.id.to_lowercase())
+}
+
 fn without_prefixes(mut text: &str) -> &str {
     while let Some(rest) = strip_ci(text, "telegram:").or_else(|| strip_ci(text, "tg:")) {
         text = rest.trim_start();
@@ -127,6 +134,23 @@ mod tests {
         assert_eq!(read("5").unwrap().kind, Some(ConversationKind::Direct));
         assert_eq!(read("-100:topic:4").unwrap().kind, Some(ConversationKind::Group));
         assert_eq!(read("-100").unwrap().kind, None);
+    }
+
+    #[test]
+    fn names_are_told_from_ids_and_from_words() {
+        let rows = [
+            ("@Ada_L", Some("@ada_l")),
+            (" tg:@ada ", Some("@ada")),
+            ("ada", Some("@ada")),
+            ("*", None),
+            ("5", None),
+            ("@", None),
+            ("Ada Lovelace", None),
+            ("", None),
+        ];
+        for (written, expect) in rows {
+            assert_eq!(allow_name(written).as_deref(), expect, "{written}");
+        }
     }
 
     #[test]
