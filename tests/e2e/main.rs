@@ -116,6 +116,7 @@ mod subagents;
 mod subagents_rows;
 mod subagents_strain;
 mod telegram;
+mod telegram_access;
 mod telegram_bad_input;
 mod telegram_blocks;
 mod telegram_groups;

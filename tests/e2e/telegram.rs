@@ -176,7 +176,7 @@ async fn a_stop_and_a_command_are_answered_by_the_gateway() {
     assert!(last_said(&model.requests()[1]).contains("pressed"));
 }
 
-async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
+pub(crate) async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
     let port = gateway.port().to_string();
     let output = gateway.command().args(words).env("OPENCLAW_GATEWAY_PORT", port).output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

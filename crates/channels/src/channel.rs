@@ -14,6 +14,7 @@ use openclaw_config::Config;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Admission;
 use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
@@ -174,6 +175,13 @@ pub trait Account: Send + Sync + 'static {
         }
     }
 
+    /// The id behind an entry of an allowlist that is a name, as it was when the account was started. `None` for an entry that is none, or
+    /// whose id is not known.
+    fn id_of_name(&self, entry: &str) -> Option<String> {
+        let _ = entry;
+        None
+    }
+
     /// Whether buttons can be shown below messages.
     fn has_buttons(&self) -> bool {
         false
@@ -188,6 +196,15 @@ pub trait Account: Send + Sync + 'static {
         Err(ActionError::Invalid("this platform has no buttons".to_owned()))
     }
 
+    /// Whether somebody who is heard in a conversation may press buttons there.
+    ///
+    /// # Errors
+    /// Why not, and where that is changed.
+    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
+        let _ = by;
+        self.permits_buttons(at)
+    }
+
     /// Asks the platform whether the credentials are good, and who we are there.
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;
 
@@ -195,6 +212,11 @@ pub trait Account: Send + Sync + 'static {
     fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
         let _ = target;
         Box::pin(async { Ok(None) })
+    }
+
+    /// Whether the platform's own menu offers the gateway's commands.
+    fn has_menu(&self) -> bool {
+        false
     }
 
     /// Tells the platform which commands it may offer in its menu.

@@ -148,6 +148,12 @@ pub struct Sender {
     /// Name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The parts of that name, where the platform has them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<String>,
+    /// The second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_name: Option<String>,
     /// Name that the person chose to be found by, without `@`. It may be given up and taken by another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,

@@ -9,7 +9,7 @@ use openclaw_sessions::settings::SessionSettings;
 use parking_lot::RwLock;
 
 use crate::telegram::Telegram;
-use crate::{Account, Channel, StatusReport};
+use crate::{Account, Address, Channel, StatusReport};
 
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -61,6 +61,12 @@ impl Platforms {
     pub fn account(&self, config: &Config, channel: &str, id: &str) -> Option<Arc<dyn Account>> {
         let at_work = self.at_work(channel, id).map(|at_work| at_work.account);
         at_work.or_else(|| self.channel(channel)?.account(config, id).ok())
+    }
+
+    /// Whether buttons may be shown in a conversation. Asked wherever the gateway puts some below a message of its own.
+    pub fn shows_buttons(&self, config: &Config, at: &Address) -> bool {
+        let account = self.account(config, &at.channel, &at.account);
+        account.is_some_and(|account| account.permits_buttons(at).is_ok())
     }
 
     /// The account that sends where none is named: the one that the default agent is bound to, else `default`, else the first (spec

@@ -17,6 +17,8 @@ pub struct AccountStatus {
     pub reconnect_attempts: u32,
     /// The platform refuses the credentials.
     pub is_refused: bool,
+    /// Names in its allowlists that nobody is known by: they match nobody.
+    pub unknown_names: Vec<String>,
     /// How often it was started again by itself.
     pub restart_count: u32,
     /// How it was lost last.

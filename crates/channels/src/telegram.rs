@@ -21,6 +21,7 @@ pub mod html;
 mod keyboards;
 mod menu;
 mod message;
+mod names;
 mod offset;
 mod outgoing;
 mod pace;

@@ -1,7 +1,7 @@
 //! Whether a document is a valid config (spec `config.md` §4).
 //!
 //! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
-//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there. Later steps run only when the earlier ones found nothing, as in the reference.
+//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`who_is_heard`] which people a platform's policies and lists leave out or let in. Later steps run only when the earlier ones found nothing, as in the reference.
 
 mod approvals;
 mod choices;
@@ -10,6 +10,7 @@ mod ignored;
 mod rules;
 pub(crate) mod schema;
 mod telegram;
+mod who_is_heard;
 mod whole;
 
 use serde_json::Value;
@@ -36,6 +37,7 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
     if findings.issues.is_empty() {
         findings.warnings.extend(ignored::check(document, env));
         findings.warnings.extend(approvals::check(document));
+        findings.warnings.extend(who_is_heard::check(document));
     }
     findings
 }

@@ -4,6 +4,7 @@
 //! [`desks`] takes events and gives each to the [`desk`] of its conversation. That asks the [`gate`] whether it may come in, gathers what
 //! belongs together, and hands it over as one message ([`handover`]).
 
+mod ask;
 mod desk;
 mod desks;
 mod gate;

@@ -56,6 +56,7 @@ use std::sync::Arc;
 use openclaw_agent::skills::{self, SkillCommand};
 use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::Commands as CommandSettings;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_sessions::reset::authority::Authority;
@@ -302,6 +303,14 @@ pub(crate) fn is_one(text: &str) -> bool {
     name.get(..end).is_some_and(|name| table::is_command(&name.to_lowercase()))
 }
 
+/// Whether a text is a command that the menus of platforms have.
+pub(crate) fn is_in_menu(text: &str, settings: &CommandSettings) -> bool {
+    let text = strip_structural_prefixes(text);
+    let name = text.strip_prefix('/').unwrap_or_default();
+    let end = name.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(name.len());
+    name.get(..end).is_some_and(|name| table::is_in_menu(&name.to_lowercase(), settings))
+}
+
 /// Tells words from commands.
 pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     if let Some(intent) = skill::read(spoken, names.skills) {
@@ -428,8 +437,7 @@ impl Context<'_> {
             return false;
         }
         let Some(origin) = &self.row.payload.origin else { return false };
-        let channel = self.runner.deps.platforms.channel(&origin.address.channel);
-        channel.is_some_and(|channel| channel.capabilities().buttons)
+        self.runner.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
     }
 
     /// What is said where the channel of the message may not change the configuration.

@@ -255,9 +255,9 @@ struct Message {
 
 async fn send(state: &GatewayState, places: &[Address], message: Message) {
     let Message { id, text, buttons, expires_at } = message;
+    let config = state.config();
     for (at, address) in places.iter().enumerate() {
-        let channel = state.platforms.channel(&address.channel);
-        let can_press = channel.is_some_and(|channel| channel.capabilities().buttons);
+        let can_press = state.platforms.shows_buttons(&config, address);
         let buttons = if can_press { buttons.clone() } else { Vec::new() };
         let delivery = Delivery {
             id: format!("{id}:{}", at + 1),

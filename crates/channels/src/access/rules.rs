@@ -83,6 +83,8 @@ pub mod reasons {
     pub const NO_MENTION: &str = "no-mention";
     /// A command of somebody who may give none.
     pub const COMMAND_UNAUTHORISED: &str = "command-unauthorised";
+    /// A button where none may be pressed, or by somebody who may not.
+    pub const INLINE_BUTTONS: &str = "inline-buttons";
     /// It was said by a program, or by the account itself.
     pub const BOT: &str = "bot";
 }

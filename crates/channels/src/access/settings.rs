@@ -7,6 +7,8 @@ use openclaw_sessions::key::normalize_account_id;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::Account;
+
 /// The settings of one account: its own keys over its channel's, defaults last.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -171,6 +173,25 @@ impl AccessSettings {
             group_policy: settings.group_policy.or(for_all),
             ..settings
         })
+    }
+
+    /// Every list of who is heard.
+    pub(crate) fn lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Entry>> {
+        let groups = self.groups.values_mut();
+        let rules = groups.flat_map(|group| std::iter::once(&mut group.rules).chain(group.topics.values_mut()));
+        let of_groups = rules.filter_map(|rules| rules.allow_from.as_mut());
+        self.allow_from.iter_mut().chain(self.group_allow_from.iter_mut()).chain(of_groups)
+    }
+
+    /// With ids in the place of the names whose ids an account knows.
+    #[must_use]
+    pub fn with_ids(mut self, account: &dyn Account) -> Self {
+        for Entry(entry) in self.lists_mut().flatten() {
+            if let Some(id) = account.id_of_name(entry) {
+                *entry = id;
+            }
+        }
+        self
     }
 
     /// What is set for a group: its own entry, or else that of all groups, whole.

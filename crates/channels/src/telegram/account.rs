@@ -18,10 +18,12 @@ use super::credentials::{self, BotToken};
 use super::entities::Me;
 use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
+use super::names::Names;
 use super::pace::Pace;
 use super::settings::{AccountSettings, InlineButtons};
 use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
+use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
     Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy, SendError,
@@ -42,6 +44,7 @@ pub(super) struct Bot {
     pub(super) client: Client,
     pub(super) state_dir: PathBuf,
     pub(super) keyboards: Keyboards,
+    pub(super) names: Names,
     pace: Mutex<Pace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
@@ -72,6 +75,7 @@ impl Bot {
         Ok(Self {
             id: id.to_owned(),
             keyboards,
+            names: Names::of(config, id),
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),
@@ -275,6 +279,10 @@ impl Account for Bot {
         actions::permit(&self.settings, action)
     }
 
+    fn id_of_name(&self, entry: &str) -> Option<String> {
+        self.names.id_of(entry)
+    }
+
     fn has_buttons(&self) -> bool {
         self.settings.inline_buttons() != InlineButtons::Off
     }
@@ -283,12 +291,20 @@ impl Account for Bot {
         actions::permit_buttons(&self.settings, at)
     }
 
+    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
+        actions::permit_press(&self.settings, at, by)
+    }
+
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {
         Box::pin(probe::probe(self, timeout))
     }
 
     fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
         Box::pin(directory::look_up(self, target))
+    }
+
+    fn has_menu(&self) -> bool {
+        self.settings.commands.has_native()
     }
 
     fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {

@@ -10,6 +10,7 @@ use super::outgoing::keyboard;
 use super::settings::{AccountSettings, ActionGates, InlineButtons, ReactionLevel};
 use super::wire::Wire as _;
 use super::{reactions, stickers, target, thread};
+use crate::access::Admission;
 use crate::{ActionError, Address, Button, Target};
 
 /// An acknowledgement by the gateway itself, which agents can't ask for and their gates do not concern.
@@ -87,6 +88,21 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
         }
     };
     Err(ActionError::Invalid(text.to_owned()))
+}
+
+/// Whether somebody who is heard in a chat may press buttons there.
+pub(super) fn permit_press(
+    settings: &AccountSettings,
+    at: &Address,
+    by: &Admission,
+) -> Result<(), ActionError> {
+    permit_buttons(settings, at)?;
+    if settings.inline_buttons() == InlineButtons::Allowlist && !by.is_listed {
+        return Err(ActionError::Invalid(
+            "Telegram inline buttons are limited to listed senders when inlineButtons=\"allowlist\".".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Does one.

@@ -25,6 +25,8 @@ pub(super) fn user(user: &Value, me: &Me) -> Option<Sender> {
     Some(Sender {
         id: id.to_string(),
         name: full_name(user),
+        first_name: user.text("first_name").map(str::to_owned),
+        last_name: user.text("last_name").map(str::to_owned),
         username: user.text("username").map(str::to_owned),
         phone: None,
         is_bot: user.flag("is_bot"),

@@ -13,7 +13,7 @@ use super::failure::ApiError;
 use super::offset::{OffsetFile, Taken};
 use super::poller_slot::{self, PollerSlot};
 use super::polling::{Ask, Next, Polling};
-use super::{stickers, update, webhook};
+use super::{names, stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
 /// How long Telegram holds a poll when there is nothing.
@@ -36,8 +36,10 @@ pub(super) async fn run(bot: &Bot, io: AccountIo) -> Exit {
     let exit = tokio::select! { biased;
         () = io.stop.cancelled() => Exit::Stopped,
         ready = ready(bot, &io) => match ready {
-            Ok((me, slot)) if mode == "webhook" => webhook::listen(bot, me, &io, slot).await,
-            Ok((me, slot)) => poll(bot, &me, &io, slot).await,
+            Ok((me, slot)) if mode == "webhook" => {
+                names::beside(bot, &io, webhook::listen(bot, me, &io, slot)).await
+            }
+            Ok((me, slot)) => names::beside(bot, &io, poll(bot, &me, &io, slot)).await,
             Err(exit) => exit,
         },
     };

@@ -49,8 +49,16 @@ pub(super) fn allow_entry(written: &str) -> Option<String> {
     if text == "*" {
         return Some(text.to_owned());
     }
-    let number: i64 = text.parse().ok()?;
+    // A telephone number is no id, though it reads like one.
+    let number: i64 = text.parse().ok().filter(|_| !text.starts_with('+'))?;
     (number != 0).then(|| number.to_string())
+}
+
+/// An entry that is a name, as names are looked up: `@name`, in lower case.
+pub(super) fn allow_name(written: &str) -> Option<String> {
+    let text = without_prefixes(written.trim());
+    let target = named(text.strip_prefix('@').unwrap_or(text))?;
+    Some(target.id.to_lowercase())
 }
 
 fn without_prefixes(mut text: &str) -> &str {
@@ -129,6 +137,23 @@ mod tests {
     }
 
     #[test]
+    fn names_are_told_from_ids_and_from_words() {
+        let rows = [
+            ("@Ada_L", Some("@ada_l")),
+            (" tg:@ada ", Some("@ada")),
+            ("ada", Some("@ada")),
+            ("*", None),
+            ("5", None),
+            ("@", None),
+            ("Ada Lovelace", None),
+            ("", None),
+        ];
+        for (written, expect) in rows {
+            assert_eq!(allow_name(written).as_deref(), expect, "{written}");
+        }
+    }
+
+    #[test]
     fn entries_are_ids() {
         let rows = [
             ("123", Some("123")),
@@ -137,7 +162,8 @@ mod tests {
             ("*", Some("*")),
             ("@alice", None),
             ("alice", None),
-            ("+5", Some("5")),
+            // A telephone number.
+            ("+5", None),
             ("0", None),
             ("", None),
         ];

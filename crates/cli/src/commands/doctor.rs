@@ -5,6 +5,7 @@
 
 mod config_findings;
 mod devices;
+mod names;
 mod places;
 mod report;
 mod token;
@@ -103,10 +104,14 @@ impl Session<'_> {
     fn look(&mut self) -> Vec<Finding> {
         self.premises.is_running = self.running.is_some();
         let mut found: Vec<Finding> = config_findings::of(self.context).into_iter().collect();
+        found.extend(config_findings::warnings(self.context));
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(self.context));
         found.extend(devices::findings(self.context));
         found.extend(places::findings(self.context));
+        if self.running.is_some() {
+            found.extend(names::findings(self.context));
+        }
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.
             found.retain(|finding| !finding.id.ends_with("dir-missing"));

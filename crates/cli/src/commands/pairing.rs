@@ -80,8 +80,9 @@ fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: b
     output::line("Code      Id            Who                   Account   Asked");
     for (account, request) in requests {
         let meta = |key: &str| request.meta.as_ref()?.get(key)?.as_str().map(str::to_owned);
-        let name =
-            meta("username").map(|name| format!("@{name}")).or_else(|| meta("name")).unwrap_or_default();
+        let parts = [meta("firstName"), meta("lastName")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let whole = || Some(parts).filter(|name| !name.is_empty()).or_else(|| meta("name"));
+        let name = meta("username").map(|name| format!("@{name}")).or_else(whole).unwrap_or_default();
         let name = output::one_line(&name);
         output::line(&format!(
             "{:<9} {:<13} {name:<21} {account:<9} {}",

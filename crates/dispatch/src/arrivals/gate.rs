@@ -7,10 +7,10 @@ use std::time::Duration;
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
     AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Guests, Mentioned, PairingStore,
-    ReactionNotifications, Requested, Speaker, pairing,
+    ReactionNotifications, Speaker,
 };
 use openclaw_channels::{
-    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Part,
+    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
@@ -19,8 +19,9 @@ use openclaw_sessions::reset::authority::{
     Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
 };
 use openclaw_sessions::routing::{self, Route};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::ask::Asking;
 use super::{Fate, MovedGroup, handover};
 use crate::ack_reaction;
 use crate::commands::{self, buttons};
@@ -135,6 +136,10 @@ async fn decide(
         tracing::error!(channel = %address.channel, %error, "nobody is heard: the channel's section can't be read");
         Fate::dropped(CONFIG)
     })?;
+    let access = match platforms.at_work(&address.channel, &address.account) {
+        Some(at_work) => access.with_ids(at_work.account.as_ref()),
+        None => access,
+    };
     if let InboundEvent::Moved { to } = &event.event {
         return Err(moved(dispatch, &access, address, to).await);
     }
@@ -144,6 +149,7 @@ async fn decide(
         Fate::dropped(ROUTE)
     })?;
     let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
+    may_press(platforms, config, &event, &admission)?;
     let pressed = pressed(&event);
     let event = match message_of(event) {
         Ok(event) => event,
@@ -154,6 +160,10 @@ async fn decide(
         .map(|one| compose::command_text(&one.message.text, &[one], &names))
         .unwrap_or_default();
     let standing = standing(config, &access, &event, &admission);
+    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event, &command_text) {
+        handover::refuse_command(dispatch, &event).await;
+        return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED));
+    }
     let hears_reasons = hears_reasons(config, &access, &event, standing);
     let history = access
         .history_limit
@@ -251,24 +261,9 @@ async fn admit(
             Err(Fate::dropped(reasons::DM_POLICY))
         }
         (Gate::Pairing, None) => {
-            let meta = meta(event);
-            let id = sender.id.clone();
-            let requested = tokio::task::spawn_blocking(move || store.request(&id, meta)).await;
-            let requested = requested.map_err(std::io::Error::other).and_then(|requested| requested);
-            match requested {
-                Ok(Requested::New(code)) => {
-                    let text = pairing::reply(&address.channel, &channel.id_line(sender), &code);
-                    tracing::info!(channel = %address.channel, sender = %sender.id, "somebody asks to be let in: see openclaw pairing list");
-                    let id = format!("arrival:{number}:{received_at}");
-                    handover::send(dispatch, id, address.clone(), None, Part::text(text)).await;
-                    Err(Fate::handled("pairing"))
-                }
-                Ok(Requested::Known(_) | Requested::Full) => Err(Fate::dropped(reasons::DM_POLICY)),
-                Err(error) => {
-                    tracing::error!(channel = %address.channel, %error, "somebody could not ask to be let in");
-                    Err(Fate::dropped(reasons::DM_POLICY))
-                }
-            }
+            let answer_id = handover::own_ids(number, received_at, &address.account, &event.native_id);
+            let [answer_id, _] = answer_id;
+            Err(Asking { config, channel, access, event, answer_id }.note(dispatch, store).await)
         }
     }
 }
@@ -279,16 +274,6 @@ async fn guests(store: PairingStore) -> Guests {
         unreadable: Some(std::io::Error::other(error)),
         ..Guests::default()
     })
-}
-
-fn meta(event: &Inbound) -> Map<String, Value> {
-    let sender = &event.sender;
-    let fields = [
-        ("username", sender.username.clone()),
-        ("name", sender.name.clone()),
-        ("accountId", Some(event.address.account.clone())),
-    ];
-    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }
 
 /// The event as a message: a button that is pressed says what it carries, to the agent. What is no message is given back.
@@ -305,6 +290,27 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
             Err(Box::new(event))
         }
     }
+}
+
+/// Whether a button may be pressed where it is, by whom. The platform has told its presser already that the press was taken.
+fn may_press(
+    platforms: &Platforms,
+    config: &Config,
+    event: &Inbound,
+    admission: &Admission,
+) -> Result<(), Fate> {
+    if !matches!(event.event, InboundEvent::Button { .. }) {
+        return Ok(());
+    }
+    let Address { channel, account, .. } = &event.address;
+    let at_work = platforms.account(config, channel, account);
+    let refusal = match at_work.map(|at_work| at_work.permits_press(&event.address, admission)) {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(why)) => why.to_string(),
+        None => "its account is not there any more".to_owned(),
+    };
+    tracing::debug!(%channel, %account, sender = %event.sender.id, why = refusal, "a pressed button is not heard");
+    Err(Fate::dropped(reasons::INLINE_BUTTONS))
 }
 
 /// The button of a list of the gateway's own that an event presses.
@@ -416,8 +422,7 @@ fn names(config: &Config, route: &Route) -> Mentioned {
 fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission: &Admission) -> Standing {
     let sender = &event.sender;
     let use_groups = config.commands.use_access_groups.unwrap_or(true);
-    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
-    let owners: Vec<String> = written.into_iter().flatten().map(id_text).collect();
+    let owners = written_owners(config);
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let Address { channel, target, .. } = &event.address;
@@ -435,18 +440,29 @@ fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission
     judge_sender(&by, &rules)
 }
 
+/// Whether it is a command that the platform's own menu offers; such a one is answered, also where it is refused (spec `channels.md` §7.5).
+fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound, command_text: &str) -> bool {
+    let is_native = Utterance::of(event).is_some_and(|one| one.message.is_native_command);
+    let Address { channel, account, .. } = &event.address;
+    is_native
+        && commands::is_in_menu(command_text, &config.commands)
+        && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
+}
+
 /// Whether this is the owner's own chat. Where nobody is named as owner it is that of everybody who was let in by hand.
 fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, standing: Standing) -> bool {
-    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
     let is_named = |Entry(entry): &Entry| entry != "*";
     let names_owners =
-        written.is_some_and(|owners| !owners.is_empty()) || access.allow_from.iter().flatten().any(is_named);
+        !written_owners(config).is_empty() || access.allow_from.iter().flatten().any(is_named);
     let is_let_in = !names_owners && access.dm_policy != DmPolicy::Open;
     event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
 }
 
-fn id_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// `commands.ownerAllowFrom`, as written.
+pub(super) fn written_owners(config: &Config) -> Vec<String> {
+    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    written.into_iter().flatten().map(text).collect()
 }
 
 /// How a group's message speaks to the agent; or else what becomes of it.

@@ -42,6 +42,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LARGEST_IMAGE: u64 = 20 * 1_000_000;
 /// Files of one message that are fetched at the same time: what hangs keeps few others waiting.
 const FETCHED_AT_ONCE: usize = 10;
+/// Bytes, as the limits of the configuration have them.
+const MEGABYTE: f64 = 1024.0 * 1024.0;
+/// What clients of the reference know.
+const NOT_AUTHORISED: &str = "You are not authorized to use this command.";
 /// What is told to somebody who has said nothing.
 const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
 
@@ -61,7 +65,7 @@ pub(super) async fn send(
 
 /// The ids under which the gateway may have said something by itself to an event: with a pairing code, or otherwise.
 pub(super) fn own_ids(number: i64, received_at: i64, account: &str, native_id: &str) -> [String; 2] {
-    [format!("arrival:{number}:{received_at}"), format!("arrival:{account}:{native_id}")]
+    [format!("arrival:{number}:{received_at}"), own_id(account, native_id)]
 }
 
 /// Stops what runs and waits in the session of a message, and says so.
@@ -80,9 +84,32 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
 
 /// Answers a message by the gateway itself, once.
 async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
-    let id = format!("arrival:{}:{}", admitted.event.address.account, admitted.event.native_id);
     let (address, key) = (admitted.event.address.clone(), admitted.route.session_key.clone());
-    send(dispatch, id, address, Some(key), Part::text(text)).await;
+    send(dispatch, answer_id(&admitted.event), address, Some(key), Part::text(text)).await;
+}
+
+fn own_id(account: &str, native_id: &str) -> String {
+    format!("arrival:{account}:{native_id}")
+}
+
+fn answer_id(event: &Inbound) -> String {
+    own_id(&event.address.account, &event.native_id)
+}
+
+/// Tells somebody who chose a command in the platform's menu that they may not give it.
+pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound) {
+    send(dispatch, answer_id(event), event.address.clone(), None, Part::text(NOT_AUTHORISED)).await;
+}
+
+/// Tells who sent files that one is larger than is taken; once, however many they are. The agent reads of each in its place.
+async fn tell_too_large(dispatch: &Dispatch, first: &Admitted, limit: u64) {
+    // To a tenth: limits may be smaller than a megabyte.
+    let megabytes = (limit as f64 * 10.0 / MEGABYTE).round() / 10.0;
+    let text = format!("⚠️ File too large. Maximum size is {megabytes}MB.");
+    let reply_to = first.message().map(|message| message.message_id.clone());
+    let id = format!("{}:too-large", answer_id(&first.event));
+    let (address, key) = (first.event.address.clone(), first.route.session_key.clone());
+    send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }
 
 /// Hands over what was said as one message. Cancelled, it ends at the next point where it waits, and decides that it was stopped.
@@ -100,7 +127,10 @@ pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: Cancel
 
 /// What becomes of it; `None` where that is decided with its acceptance, or by the next start.
 async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Option<Fate> {
-    let attachments = fetch(dispatch, &said).await;
+    let Files { attachments, too_large } = fetch(dispatch, &said).await;
+    if let (Some(limit), Some(first)) = (too_large, said.first()) {
+        tell_too_large(dispatch, first, limit).await;
+    }
     let mut pause = PAUSE;
     loop {
         let (run_id, request) = match composed(dispatch, &said, &attachments, numbers).await {
@@ -158,8 +188,15 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
     }
 }
 
-/// The files of a message, in their order.
-async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Vec<Attachment> {
+/// The files of a message.
+struct Files {
+    /// In their order.
+    attachments: Vec<Attachment>,
+    /// The limit that one of them was above, in bytes.
+    too_large: Option<u64>,
+}
+
+async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Files {
     let runner = dispatch.runner();
     let folder = runner.deps.state_dir.join(FOLDER);
     let config = Arc::clone(&runner.settings().config);
@@ -171,26 +208,34 @@ async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Vec<Attachment> {
     });
     // Their work begins where they are awaited.
     let fetching: Vec<_> = fetching.collect();
-    futures_util::stream::iter(fetching).buffered(FETCHED_AT_ONCE).collect().await
+    let fetched: Vec<_> = futures_util::stream::iter(fetching).buffered(FETCHED_AT_ONCE).collect().await;
+    let (attachments, limits): (Vec<_>, Vec<Option<u64>>) = fetched.into_iter().unzip();
+    Files { attachments, too_large: limits.into_iter().flatten().next() }
 }
 
+/// A file, or why it is not there; and the limit that it is above.
 async fn attachment(
     account: Option<Arc<dyn Account>>,
     channel: &str,
     media: &MediaRef,
     folder: &Path,
-) -> Attachment {
+) -> (Attachment, Option<u64>) {
     let fetched = match account {
         Some(account) => fetch_one(account.as_ref(), media, folder).await,
         None => Err(FetchError::Gone),
     };
     match fetched {
         Ok(Fetched { path, mime, .. }) => {
-            Attachment { kind: media.kind, file: Ok((path, mime)), description: media.description.clone() }
+            let description = media.description.clone();
+            (Attachment { kind: media.kind, file: Ok((path, mime)), description }, None)
         }
         Err(why) => {
             tracing::warn!(%channel, %why, "a file of a message was not fetched");
-            Attachment::missing(media, why.to_string())
+            let limit = match &why {
+                FetchError::TooLarge { limit, .. } => Some(*limit),
+                FetchError::Gone | FetchError::Failed(_) => None,
+            };
+            (Attachment::missing(media, why.to_string()), limit)
         }
     }
 }

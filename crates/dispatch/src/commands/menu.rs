@@ -47,7 +47,8 @@ const HEAD: &str = "<!-- Written by `cargo xtask generate` from the table in cra
     A message that is nothing but a command is answered by the gateway, not by the agent. Its answer is stored like any other, \
     and told once, also after a crash. The first line counts; `/name: words` is the same as `/name words`, and case does not matter. A \
     command that takes nothing, with words behind it, goes to the agent, and so does a command that nobody knows.\n\n\
-    Somebody who may not give commands gets no answer to one: see [channels/telegram.md](channels/telegram.md).\n";
+    Somebody who may not give commands gets no answer to one, but for those of a platform's menu: see \
+    [channels/telegram.md](channels/telegram.md).\n";
 const TABLE: &str = "| command | what it does | where | who |\n|---|---|---|---|\n";
 const FOOT: &str = "\n\
     *Where*: **menu** is in the menus of platforms that have one (`commands.native`, `channels.<id>.commands.native`), and can be \

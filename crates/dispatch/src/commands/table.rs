@@ -200,6 +200,12 @@ pub(super) fn is_native(name: &str) -> bool {
     COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
 }
 
+/// Whether `/<name>` is in the menus of platforms now.
+pub(super) fn is_in_menu(name: &str, settings: &Commands) -> bool {
+    let is_offered = |row: &Command| row.offered == Offered::Native && row.is_listed(settings);
+    COMMANDS.iter().any(|row| row.is_called(name) && is_offered(row))
+}
+
 /// Whether `/<name>` is one of these commands.
 pub(super) fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.is_called(name))

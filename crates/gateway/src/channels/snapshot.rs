@@ -234,6 +234,14 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         }
         (None, None) => {}
     }
+    if !stands.unknown_names.is_empty() {
+        let message = format!(
+            "Nobody is known by {} of an allowlist: such a name matches nobody.",
+            stands.unknown_names.join(", ")
+        );
+        let fix = format!("Write numeric ids in channels.{channel}.allowFrom and groupAllowFrom");
+        found.push(issue(IssueKind::Config, &message, fix));
+    }
     if let Some(last) = &facts.counts.last_failed {
         let message = match facts.counts.failed {
             1 => "1 message could not be sent and was given up.".to_owned(),
@@ -320,6 +328,9 @@ fn snapshot(
     });
     let Value::Object(mut fields) = value else { return Map::new() };
     section.add_to(&mut fields);
+    if !stands.unknown_names.is_empty() {
+        fields.insert("unknownNames".to_owned(), json!(stands.unknown_names));
+    }
     if let Some(probe) = facts.probed {
         if let Some(bot) = probe.details.get("bot") {
             fields.insert("bot".to_owned(), bot.clone());

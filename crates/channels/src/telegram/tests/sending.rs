@@ -4,6 +4,7 @@ use openclaw_testkit::telegram::Fault;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::access::Admission;
 use crate::{
     ActionError, Activity, Attempt, Content, FetchError, MediaKind, MediaRef, MenuCommand, Outgoing, Part,
     Receipt, SendError, Turn, Words,
@@ -318,6 +319,27 @@ async fn buttons_are_shown_where_the_settings_allow() {
             match expect {
                 Ok(()) => assert_eq!(found, Ok(()), "{section} {target}"),
                 Err(words) => assert!(found.unwrap_err().contains(words), "{section} {target}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn buttons_are_pressed_where_they_are_shown_and_by_who_is_listed_alone() {
+    let rows = [
+        ("", (true, true), (false, false)),
+        ("capabilities: {inlineButtons: 'all'},", (true, true), (true, true)),
+        ("capabilities: {inlineButtons: 'dm'},", (true, false), (true, false)),
+        ("capabilities: {inlineButtons: 'group'},", (false, true), (false, true)),
+        ("capabilities: {inlineButtons: 'off'},", (false, false), (false, false)),
+    ];
+    for (section, listed, stranger) in rows {
+        let scene = Scene::with(section).await;
+        for (is_listed, (private, group)) in [(true, listed), (false, stranger)] {
+            let by = Admission { is_listed, ..Admission::default() };
+            for (target, expect) in [("5", private), ("-100", group)] {
+                let found = scene.bot.permits_press(&scene.address(target, None), &by);
+                assert_eq!(found.is_ok(), expect, "{section} {target} {is_listed}");
             }
         }
     }

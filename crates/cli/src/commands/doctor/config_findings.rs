@@ -22,6 +22,17 @@ pub(super) fn of(context: &Context) -> Option<Finding> {
     Some(Finding { id, severity, message, repairs: Vec::new() })
 }
 
+/// What in it can be used and does something else than it seems to.
+pub(super) fn warnings(context: &Context) -> impl Iterator<Item = Finding> {
+    let warnings = context.loaded.snapshot.warnings.iter();
+    warnings.map(|warning| Finding {
+        id: "config.warning",
+        severity: Severity::Warning,
+        message: warning.line(),
+        repairs: Vec::new(),
+    })
+}
+
 /// Variables that the config names and that are not set here. The service may have them.
 fn unset_variables(context: &Context) -> Option<String> {
     let error = context.loaded.config().err()?;

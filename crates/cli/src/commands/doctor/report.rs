@@ -51,6 +51,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Left behind", &["lock", "files"]),
     ("Database", &["database"]),
     ("Devices", &["devices", "identity"]),
+    ("Channels", &["channels"]),
 ];
 
 impl Report {

@@ -159,6 +159,9 @@ fn explained(reason: &str) -> String {
         "command-unauthorised" => {
             "a command in a group of somebody who may give none there (channels.<id>.groupAllowFrom or allowFrom)"
         }
+        "inline-buttons" => {
+            "a button that may not be pressed there, or by its presser (channels.<id>.capabilities.inlineButtons)"
+        }
         "send-policy" => "the session may not send (session.sendPolicy, /send)",
         "bot" => "a program said it, or the account itself",
         "duplicate" => "it was accepted before",

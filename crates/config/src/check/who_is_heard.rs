@@ -1,0 +1,254 @@
+//! Policies and lists of chat platforms that let in other people than they seem to, or nobody (spec `channels.md` §1.2). Each is a warning:
+//! such a file is valid, and OpenClaw 2026.2.9 takes it as it is.
+
+use serde_json::{Map, Value};
+
+use super::rules::places;
+use super::schema::join;
+use crate::Issue;
+use crate::value_path::items;
+
+/// Platforms, and the section that holds policy and list where that is not the platform's own.
+const PLATFORMS: &[(&str, Option<&str>)] = &[
+    ("telegram", None),
+    ("whatsapp", None),
+    ("signal", None),
+    ("imessage", None),
+    ("msteams", None),
+    ("bluebubbles", None),
+    ("discord", Some("dm")),
+    ("slack", Some("dm")),
+    ("googlechat", Some("dm")),
+];
+/// Platforms on which an empty list means the own number.
+const OWN_NUMBER: &[&str] = &["whatsapp"];
+/// Lists of Telegram's people.
+const TELEGRAM_LISTS: &[&str] = &[
+    "channels.telegram.allowFrom.*",
+    "channels.telegram.groupAllowFrom.*",
+    "channels.telegram.groups.*.allowFrom.*",
+    "channels.telegram.groups.*.topics.*.allowFrom.*",
+    "channels.telegram.accounts.*.allowFrom.*",
+    "channels.telegram.accounts.*.groupAllowFrom.*",
+    "channels.telegram.accounts.*.groups.*.allowFrom.*",
+    "channels.telegram.accounts.*.groups.*.topics.*.allowFrom.*",
+];
+/// Where people write what only groups can say.
+const TELEGRAM_MENTIONS: &[&str] =
+    &["channels.telegram.requireMention", "channels.telegram.accounts.*.requireMention"];
+
+/// The warnings of a valid document.
+pub(super) fn check(document: &Value) -> Vec<Issue> {
+    let mut found = Vec::new();
+    for (platform, nested) in PLATFORMS {
+        let section = document.pointer(&format!("/channels/{platform}")).and_then(Value::as_object);
+        for issue in section.into_iter().flat_map(|section| private_chats(platform, *nested, section)) {
+            // Accounts that say nothing themselves share what their platform says.
+            if !found.contains(&issue) {
+                found.push(issue);
+            }
+        }
+    }
+    for pattern in TELEGRAM_LISTS {
+        found.extend(places(document, pattern).into_iter().filter_map(|(path, entry)| nobody(path, entry)));
+    }
+    let mentions = TELEGRAM_MENTIONS.iter().flat_map(|pattern| places(document, pattern));
+    found.extend(mentions.map(|(path, value)| {
+        let section = path.strip_suffix(".requireMention").unwrap_or(&path);
+        let text = format!(
+            "requireMention belongs to groups and does nothing here; write {section}.groups.\"*\".requireMention={value}"
+        );
+        Issue::new(path, text)
+    }));
+    found
+}
+
+/// Who is heard in private chats: the policy of each account.
+fn private_chats(platform: &str, nested: Option<&str>, section: &Map<String, Value>) -> Vec<Issue> {
+    let base = format!("channels.{platform}");
+    if is_off(section) {
+        return Vec::new();
+    }
+    let all = Layer::of(section, nested, &base);
+    let accounts: Vec<_> = section.get("accounts").and_then(Value::as_object).into_iter().flatten().collect();
+    if accounts.is_empty() {
+        return Effective::over(None, &all).warnings(platform);
+    }
+    let accounts = accounts.into_iter().filter_map(|(id, keys)| Some((id, keys.as_object()?)));
+    let accounts = accounts.filter(|(_, keys)| !is_off(keys));
+    accounts
+        .flat_map(|(id, keys)| {
+            let own = Layer::of(keys, nested, &format!("{base}.accounts.{id}"));
+            Effective::over(Some(&own), &all).warnings(platform)
+        })
+        .collect()
+}
+
+fn is_off(section: &Map<String, Value>) -> bool {
+    section.get("enabled") == Some(&Value::Bool(false))
+}
+
+/// What a section says itself.
+struct Layer<'a> {
+    /// Path of the object with both keys.
+    path: String,
+    policy: Option<&'a str>,
+    list: Option<&'a Value>,
+    /// The key of the policy.
+    policy_key: &'static str,
+}
+
+impl<'a> Layer<'a> {
+    fn of(section: &'a Map<String, Value>, nested: Option<&str>, path: &str) -> Self {
+        let (keys, path, policy_key) = match nested {
+            Some(key) => (section.get(key).and_then(Value::as_object), join(path, key), "policy"),
+            None => (Some(section), path.to_owned(), "dmPolicy"),
+        };
+        let value = |key: &str| keys.and_then(|keys| keys.get(key)).filter(|value| !value.is_null());
+        let policy = value(policy_key).and_then(Value::as_str);
+        Self { path, policy, list: value("allowFrom"), policy_key }
+    }
+}
+
+/// What holds for an account.
+struct Effective<'a> {
+    /// Path of what decides it.
+    path: &'a str,
+    policy_key: &'static str,
+    policy: &'a str,
+    list: Option<&'a Value>,
+}
+
+impl<'a> Effective<'a> {
+    fn over(own: Option<&'a Layer<'a>>, all: &'a Layer<'a>) -> Self {
+        let says = own.filter(|own| own.policy.is_some() || own.list.is_some());
+        Self {
+            path: &says.unwrap_or(all).path,
+            policy_key: all.policy_key,
+            policy: own.and_then(|own| own.policy).or(all.policy).unwrap_or("pairing"),
+            list: own.and_then(|own| own.list).or(all.list),
+        }
+    }
+
+    fn warnings(&self, platform: &str) -> Vec<Issue> {
+        let Self { path, policy_key, policy, list } = self;
+        let is_anyone = |entry: &Value| entry.as_str().is_some_and(|entry| entry.trim() == "*");
+        let text = match *policy {
+            "allowlist" if items(*list).next().is_none() && !OWN_NUMBER.contains(&platform) => format!(
+                "{policy_key}=\"allowlist\" and an allowFrom that names nobody: in private nobody is heard but who was let in \
+                 by a pairing code before; name who is to be heard, or use {policy_key}=\"pairing\""
+            ),
+            "pairing" if items(*list).any(is_anyone) => format!(
+                "\"*\" lets everybody in, so that {policy_key}=\"pairing\" does nothing; take it out, or say \
+                 {policy_key}=\"open\" if everybody is meant"
+            ),
+            _ => return Vec::new(),
+        };
+        vec![Issue::new(join(path, "allowFrom"), text)]
+    }
+}
+
+/// An entry of a list of Telegram that can match nobody, now or after names were looked up.
+fn nobody(path: String, entry: &Value) -> Option<Issue> {
+    let text = entry.as_str()?.trim();
+    if text.is_empty() || is_telegram_entry(text) {
+        return None;
+    }
+    let told = format!(
+        "\"{text}\" can match nobody on Telegram; write the numeric id of the person (it stands in openclaw pairing list \
+         telegram, and in the answer to /whoami)"
+    );
+    Some(Issue::new(path, told))
+}
+
+/// `*`, a number, or what can be the name of a person or a chat.
+fn is_telegram_entry(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let mut rest = lower.as_str();
+    while let Some(behind) = rest.strip_prefix("telegram:").or_else(|| rest.strip_prefix("tg:")) {
+        rest = behind.trim_start();
+    }
+    let digits = rest.strip_prefix('-').unwrap_or(rest);
+    if !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) {
+        return digits.parse::<i64>().is_ok_and(|id| id != 0);
+    }
+    let name = rest.strip_prefix('@').unwrap_or(rest);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    rest == "*" || is_name
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(document: &Value) -> Vec<String> {
+        check(document).into_iter().map(|issue| issue.path).collect()
+    }
+
+    #[test]
+    fn policies_that_do_other_than_they_say_are_told() {
+        let rows: [(Value, &[&str]); 14] = [
+            (json!({"telegram": {}}), &[]),
+            (json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": [5]}}), &[]),
+            (json!({"telegram": {"dmPolicy": "allowlist"}}), &["channels.telegram.allowFrom"]),
+            (json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": []}}), &["channels.telegram.allowFrom"]),
+            (json!({"telegram": {"dmPolicy": "allowlist", "enabled": false}}), &[]),
+            (json!({"telegram": {"allowFrom": ["*"]}}), &["channels.telegram.allowFrom"]),
+            (json!({"telegram": {"dmPolicy": "pairing", "allowFrom": [5, " * "]}}), &["channels.telegram.allowFrom"]),
+            (json!({"telegram": {"dmPolicy": "open", "allowFrom": ["*"]}}), &[]),
+            (json!({"telegram": {"dmPolicy": "disabled"}}), &[]),
+            // WhatsApp's list is the own number where it names nobody.
+            (json!({"whatsapp": {"dmPolicy": "allowlist"}}), &[]),
+            (json!({"slack": {"dm": {"policy": "allowlist"}}}), &["channels.slack.dm.allowFrom"]),
+            // Accounts take what they do not say from above, and are told of where they say it.
+            (
+                json!({"telegram": {"dmPolicy": "allowlist", "accounts": {"a": {}, "b": {}, "c": {"allowFrom": [5]}}}}),
+                &["channels.telegram.allowFrom"],
+            ),
+            (
+                json!({"telegram": {"allowFrom": [5], "accounts": {"a": {"dmPolicy": "allowlist"}, "b": {"allowFrom": ["*"]}}}}),
+                &["channels.telegram.accounts.b.allowFrom"],
+            ),
+            (json!({"telegram": {"dmPolicy": "allowlist", "accounts": {"a": {"enabled": false}}}}), &[]),
+        ];
+        for (channels, expect) in rows {
+            assert_eq!(paths(&json!({"channels": channels})), expect, "{channels}");
+        }
+    }
+
+    #[test]
+    fn what_can_match_nobody_on_telegram_is_told() {
+        for entry in ["5", "-100123", "tg:5", "Telegram: @ada", "@ada_l", "ada", "*", ""] {
+            let document = json!({"channels": {"telegram": {"groupAllowFrom": [entry]}}});
+            assert!(paths(&document).is_empty(), "{entry:?}");
+        }
+        for entry in ["Ada Lovelace", "+4366012345", "@", "0", "https://t.me/ada", "ada@example.org", "99999999999999999999"] {
+            let document = json!({"channels": {"telegram": {"allowFrom": [5, entry]}}});
+            assert_eq!(paths(&document), ["channels.telegram.allowFrom.1"], "{entry:?}");
+        }
+        let lists = json!({"-1": {"allowFrom": ["a b"], "topics": {"2": {"allowFrom": ["c d"]}}}});
+        assert_eq!(
+            paths(&json!({"channels": {"telegram": {"accounts": {"w": {"groups": lists}}}}})),
+            [
+                "channels.telegram.accounts.w.groups.-1.allowFrom.0",
+                "channels.telegram.accounts.w.groups.-1.topics.2.allowFrom.0",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mention_that_is_asked_for_in_the_wrong_place_is_told_with_the_right_one() {
+        let found = check(&json!({"channels": {"telegram": {"requireMention": false}}}));
+        let lines: Vec<String> = found.iter().map(Issue::line).collect();
+        assert_eq!(
+            lines,
+            [
+                "channels.telegram.requireMention: requireMention belongs to groups and does nothing here; write \
+                 channels.telegram.groups.\"*\".requireMention=false"
+            ]
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Somebody who asks to be let in (spec `channels.md` §2.2): they are given a code, once, and the owner is told in their own chat who asks.
+//!
+//! Nobody can make the bot talk by this: a person has one code an hour, and of an account three wait at most.
+
+use openclaw_channels::access::{AccessSettings, Entry, PairingStore, Requested, pairing, rules::reasons};
+use openclaw_channels::{Address, Channel, ConversationKind, Inbound, Part, Sender};
+use openclaw_config::Config;
+use openclaw_protocol::printable::visible;
+use serde_json::{Map, Value};
+
+use super::gate::written_owners;
+use super::{Fate, handover};
+use crate::handle::Dispatch;
+
+/// Characters of a name that the owner is shown: people choose their own.
+const LONGEST_NAME: usize = 64;
+
+/// Who asks where.
+pub(super) struct Asking<'a> {
+    pub(super) config: &'a Config,
+    pub(super) channel: &'a dyn Channel,
+    pub(super) access: &'a AccessSettings,
+    pub(super) event: &'a Inbound,
+    /// The id of the answer.
+    pub(super) answer_id: String,
+}
+
+impl Asking<'_> {
+    /// Notes that they ask, and tells both. What becomes of what they said.
+    pub(super) async fn note(self, dispatch: &Dispatch, store: PairingStore) -> Fate {
+        let Self { channel, event: Inbound { address, sender, .. }, .. } = &self;
+        let (id, facts) = (sender.id.clone(), facts(sender));
+        let requested = tokio::task::spawn_blocking(move || store.request(&id, facts)).await;
+        let requested = requested.map_err(std::io::Error::other).and_then(|requested| requested);
+        match requested {
+            Ok(Requested::New(code)) => {
+                let text = pairing::reply(&address.channel, &channel.id_line(sender), &code);
+                tracing::info!(channel = %address.channel, sender = %sender.id, "somebody asks to be let in: see openclaw pairing list");
+                let part = Part::text(text);
+                handover::send(dispatch, self.answer_id.clone(), address.clone(), None, part).await;
+                self.tell_owners(dispatch, &code).await;
+                Fate::handled("pairing")
+            }
+            Ok(Requested::Known(_) | Requested::Full) => Fate::dropped(reasons::DM_POLICY),
+            Err(error) => {
+                tracing::error!(channel = %address.channel, %error, "somebody could not ask to be let in");
+                Fate::dropped(reasons::DM_POLICY)
+            }
+        }
+    }
+
+    /// Told once for each code, whatever dies in between: the id is the code's.
+    async fn tell_owners(&self, dispatch: &Dispatch, code: &str) {
+        let Address { channel, account, .. } = &self.event.address;
+        let text = told_owner(self.channel.info().label, channel, &self.event.sender, code);
+        for owner in self.owners() {
+            let id = format!("pairing:{channel}:{account}:{code}:{}", owner.target);
+            handover::send(dispatch, id, owner, None, Part::text(&text)).await;
+        }
+    }
+
+    /// The private chats of the owners: of those in `commands.ownerAllowFrom`, or else of the first whom the channel's own list names.
+    fn owners(&self) -> Vec<Address> {
+        let chat = |entry: &str| self.private_chat(entry);
+        let named: Vec<Address> =
+            written_owners(self.config).iter().filter_map(|entry| chat(entry)).collect();
+        if !named.is_empty() {
+            return named;
+        }
+        let listed = self.access.allow_from.iter().flatten();
+        listed.filter_map(|Entry(entry)| chat(entry)).take(1).collect()
+    }
+
+    /// The chat of an entry of a list, where it names one person, and not the one who asks.
+    fn private_chat(&self, entry: &str) -> Option<Address> {
+        let id = self.channel.allow_entry(entry).filter(|id| id != "*" && *id != self.event.sender.id)?;
+        let target = self.channel.target(&id).ok()?;
+        let is_private = target.kind == Some(ConversationKind::Direct);
+        is_private.then(|| Address { target: target.id, thread: None, ..self.event.address.clone() })
+    }
+}
+
+/// What is kept of who asks, by the names that OpenClaw 2026.2.9 gives it.
+fn facts(sender: &Sender) -> Map<String, Value> {
+    // Where a platform has but one name.
+    let whole = sender.name.clone().filter(|_| sender.first_name.is_none());
+    let fields = [
+        ("username", sender.username.clone()),
+        ("firstName", sender.first_name.clone()),
+        ("lastName", sender.last_name.clone()),
+        ("name", whole),
+    ];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
+}
+
+fn told_owner(label: &str, channel: &str, sender: &Sender, code: &str) -> String {
+    let name: String = sender.name.iter().flat_map(|name| name.chars()).take(LONGEST_NAME).collect();
+    let username = sender.username.as_ref().map(|name| format!("@{name}, ")).unwrap_or_default();
+    let who = format!("{} ({username}id {})", visible(&name), sender.id);
+    format!(
+        "🔑 {} asks to be let in on {label}.\n\nTo let them in:\nopenclaw pairing approve {channel} {code}\n\n\
+         Otherwise nothing has to be done: the code is good for an hour.",
+        who.trim()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_and_told_of_a_person_is_what_they_are_called() {
+        let sender = |name: Option<&str>, first: Option<&str>, user: Option<&str>| Sender {
+            id: "7".to_owned(),
+            name: name.map(str::to_owned),
+            first_name: first.map(str::to_owned),
+            username: user.map(str::to_owned),
+            ..Sender::default()
+        };
+        let rows = [
+            (sender(Some("Ada"), Some("Ada"), Some("ada")), json!({"firstName": "Ada", "username": "ada"}), "🔑 Ada (@ada, id 7) asks"),
+            (sender(Some("Ada"), None, None), json!({"name": "Ada"}), "🔑 Ada (id 7) asks"),
+            (sender(None, None, None), json!({}), "🔑 (id 7) asks"),
+            // Nobody writes lines of their own into what the owner reads.
+            (sender(Some("A\n\nopenclaw"), Some("A\n\nopenclaw"), None), json!({"firstName": "A\n\nopenclaw"}), "🔑 A\\n\\nopenclaw (id 7) asks"),
+        ];
+        for (sender, kept, told) in rows {
+            assert_eq!(Value::Object(facts(&sender)), kept);
+            let said = told_owner("Telegram", "telegram", &sender, "ABCD2345");
+            assert!(said.starts_with(told), "{said}");
+            assert!(said.contains("\nopenclaw pairing approve telegram ABCD2345\n"), "{said}");
+        }
+    }
+}
