@@ -41,7 +41,7 @@ use super::{
 };
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Known, MessageRecord};
-use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
+use crate::outbox::{DeliveryInsert, DeliveryStatus, FailedDelivery, OpenDelivery};
 use crate::request::Request;
 use arrivals::Arrive;
 use messages::Accept;
@@ -234,7 +234,7 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::named(db, &id)))
     }
 
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
         Box::pin(self.read(move |db| deliveries::failed(db, most)))
     }
 
