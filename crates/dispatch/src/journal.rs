@@ -159,6 +159,21 @@ pub struct AccountCounts {
     pub failed: u64,
     /// Unix milliseconds at which the last one was sent.
     pub last_sent_at: Option<i64>,
+    /// What became of its events, as far as they are remembered.
+    pub events: Vec<EventCount>,
+}
+
+/// How many events of an account had one fate for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventCount {
+    /// `waiting`, `run`, `noted`, `handled` or `dropped`.
+    pub fate: String,
+    /// By which rule, or how; of `handled` and `dropped`.
+    pub reason: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// How often these were brought once more, and passed over.
+    pub repeats: u64,
 }
 
 /// An open journal.

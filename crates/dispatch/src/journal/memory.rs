@@ -13,7 +13,7 @@ use openclaw_tools::Promise;
 use parking_lot::Mutex;
 
 use super::{
-    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    AccountCounts, EventCount, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
     Update,
 };
 use crate::api::RunRecord;
@@ -682,7 +682,18 @@ impl Journal for MemoryJournal {
                 let items = state.deliveries.iter();
                 items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
             };
+            let mut events: BTreeMap<(String, Option<String>), (u64, u64)> = BTreeMap::new();
+            for arrived in state.arrivals.iter().filter(|arrived| is_its(&arrived.new.event.address)) {
+                let (fate, reason) = match &arrived.decided {
+                    Some((fate, _)) => (fate.columns().0, fate.columns().1.map(str::to_owned)),
+                    None => ("waiting", None),
+                };
+                let counted = events.entry((fate.to_owned(), reason)).or_default();
+                *counted = (counted.0 + 1, counted.1 + u64::from(arrived.again));
+            }
+            let event = |((fate, reason), (count, repeats))| EventCount { fate, reason, count, repeats };
             Ok(AccountCounts {
+                events: events.into_iter().map(event).collect(),
                 inbox: state.arrivals.iter().filter(waits).count() as u64,
                 pending: count(DeliveryState::is_open),
                 failed: count(|state| state == DeliveryState::Failed),

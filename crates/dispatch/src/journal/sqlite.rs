@@ -189,7 +189,8 @@ impl Journal for SqliteJournal {
         let (channel, account) = (channel.to_owned(), account.to_owned());
         Box::pin(self.read(move |db| {
             let inbox = arrivals::count_waiting(db, &channel, &account)?;
-            Ok(AccountCounts { inbox, ..deliveries::counts(db, &channel, &account)? })
+            let events = arrivals::counts(db, &channel, &account)?;
+            Ok(AccountCounts { inbox, events, ..deliveries::counts(db, &channel, &account)? })
         }))
     }
 

@@ -240,6 +240,7 @@ pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Ac
                 pending: count(row, 0)?,
                 failed: count(row, 1)?,
                 last_sent_at: row.get(2)?,
+                events: Vec::new(),
             })
         })?;
     Ok(counts)
