@@ -219,6 +219,13 @@ pub enum SendError {
         /// How long the platform asks to wait.
         after: Option<Duration>,
     },
+    /// The platform answers that it is in trouble itself (HTTP 5xx), and nothing was sent. Where all of it is, that does not count; where
+    /// the trouble comes with this part alone, tries count.
+    #[error("{reason}")]
+    Down {
+        /// What happened, for people.
+        reason: String,
+    },
     /// It will never be sent: a chat that does not exist, a missing right.
     #[error("{reason}")]
     Final {

@@ -25,7 +25,7 @@ pub(crate) use channels::{
     PairingCommand, ResolveArgs, TraceArgs,
 };
 pub(crate) use hooks::{HooksArgs, HooksCommand};
-pub(crate) use message::MessageArgs;
+pub(crate) use message::{DISCARD, FAILED, MessageArgs, RETRY};
 pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
 };

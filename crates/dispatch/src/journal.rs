@@ -21,7 +21,9 @@ use crate::arrivals::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArri
 use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfinished};
 use crate::notices::{KeptLine, KeptNotices};
 use crate::origin::Origin;
-use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
+use crate::outbox::{
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, OpenDelivery, Verdict,
+};
 use crate::queue::DropRule;
 use crate::request::Request;
 
@@ -107,7 +109,7 @@ pub(crate) trait Journal: Send + Sync {
     fn deliveries_named(&self, id: &str) -> JournalFuture<'_, Vec<DeliveryStatus>>;
 
     /// Deliveries that were given up, the newest first, at most `most`.
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>>;
 
     /// Deliveries that are not over and have a number above `after`, in the order of acceptance.
     fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>>;
@@ -155,10 +157,23 @@ pub struct AccountCounts {
     pub pending: u64,
     /// Deliveries that were given up.
     pub failed: u64,
-    /// The id of the newest of these.
-    pub last_failed: Option<String>,
     /// Unix milliseconds at which the last one was sent.
     pub last_sent_at: Option<i64>,
+    /// What became of its events, as far as they are remembered.
+    pub events: Vec<EventCount>,
+}
+
+/// How many events of an account had one fate for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventCount {
+    /// `waiting`, `run`, `noted`, `handled` or `dropped`.
+    pub fate: String,
+    /// By which rule, or how; of `handled` and `dropped`.
+    pub reason: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// How often these were brought once more, and passed over.
+    pub repeats: u64,
 }
 
 /// An open journal.
@@ -191,6 +206,8 @@ pub(crate) struct StoredDelivery {
     pub(crate) attempts: u32,
     /// Unix milliseconds.
     pub(crate) accepted_at: i64,
+    /// What stands before it in the same message was given up, so that it is not to come ([`DeliveryFailure::takes_the_rest`]).
+    pub(crate) is_cut_off: bool,
 }
 
 /// A delivery whose part can't be read any more.
@@ -363,7 +380,7 @@ impl Update {
             // The agent is told that it will hear more.
             | Self::Promise(..)
             | Self::Sending { .. }
-            | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
+            | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed { .. }, .. }
             | Self::Revive { .. } => Durability::Synced,
             // What an attempt guards against is the end of the process.
             Self::Attempt(_)

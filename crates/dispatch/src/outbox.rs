@@ -8,6 +8,7 @@
 mod attempt;
 mod delivery;
 mod lanes;
+mod outage;
 mod states;
 mod supervisor;
 #[cfg(test)]
@@ -22,9 +23,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use delivery::{Delivery, DeliveryStatus};
+pub use delivery::{Delivery, DeliveryStatus, FailedDelivery};
 pub(crate) use lanes::{LaneKey, OpenDelivery};
-pub use states::DeliveryState;
+pub use states::{DeliveryState, DeliveryFailure};
 #[cfg(test)]
 pub(crate) use states::Retry;
 pub(crate) use states::Verdict;
@@ -157,6 +158,11 @@ impl Outbox {
         self.inner.accounts.is_back(channel, account);
     }
 
+    /// An account hears nothing from its platform: until [`Outbox::hurry`] says otherwise, tries that the platform fails do not count.
+    pub fn lost(&self, channel: &str, account: &str) {
+        self.inner.accounts.is_lost(channel, account);
+    }
+
     /// Deliveries for an account wait until it is registered again. One that is on its way goes on.
     pub fn unregister(&self, channel: &str, account: &str) {
         self.inner.accounts.remove(channel, account);
@@ -198,18 +204,31 @@ impl Outbox {
     ///
     /// # Errors
     /// When the database can't be read.
-    pub async fn failed(&self, most: u32) -> Result<Vec<DeliveryStatus>, OutboxError> {
+    pub async fn failed(&self, most: u32) -> Result<Vec<FailedDelivery>, OutboxError> {
         Ok(self.inner.journal.failed_deliveries(most).await?)
     }
 
-    /// Tries a delivery again that was given up. `false`: there is none of this id.
+    /// Tries deliveries again that were given up, each in its place in the order of its conversation, and with it those that were given up
+    /// because of it, or because of which it was: the parts of one message. Gives the ids of those that are tried again; not of one that is
+    /// not given up, or not any more.
     ///
     /// # Errors
-    /// When it could not be stored.
-    pub async fn revive(&self, id: &str) -> Result<bool, OutboxError> {
-        let revive = Update::Revive { id: id.to_owned(), now: self.inner.clock.now_ms() };
-        let revived = self.inner.journal.update(revive).await?;
-        if revived {
+    /// When they could not be stored. Some may be tried again nevertheless.
+    pub async fn revive(&self, ids: &[String]) -> Result<Vec<String>, OutboxError> {
+        let failed: Vec<DeliveryStatus> =
+            self.failed(u32::MAX).await?.into_iter().rev().map(|failed| failed.status).collect();
+        let asked: Vec<&DeliveryStatus> = failed.iter().filter(|one| ids.contains(&one.id)).collect();
+        let is_meant = |one: &&DeliveryStatus| asked.iter().any(|asked| asked.goes_with(one));
+        let mut revived = Vec::new();
+        // The oldest first: it is on its way before what stands behind it.
+        for DeliveryStatus { id, .. } in failed.iter().filter(is_meant) {
+            let revive = Update::Revive { id: id.clone(), now: self.inner.clock.now_ms() };
+            if self.inner.journal.update(revive).await? {
+                revived.push(id.clone());
+            }
+        }
+        if !revived.is_empty() {
+            tracing::info!(deliveries = ?revived, "what was given up is tried again");
             self.inner.accounts.rescan();
         }
         Ok(revived)

@@ -25,6 +25,7 @@ mod sessions;
 mod skills;
 mod status;
 mod system;
+mod undelivered;
 mod usage;
 
 use std::future::Future;
@@ -124,6 +125,9 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::channels::Send => send::send),
     on!(params::channels::Poll => send::poll),
     on!(params::channels::MessageAction => send::action),
+    on!(params::channels::MessageFailed => undelivered::failed),
+    on!(params::channels::MessageRetry => undelivered::retry),
+    on!(params::channels::MessageDiscard => undelivered::discard),
 ];
 
 #[cfg(test)]

@@ -7,8 +7,6 @@ use serde_json::Value;
 use super::wire::Wire as _;
 use crate::SendError;
 
-/// Longest `retry_after` that is waited for; above it a message is given up.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// Characters of a text of the API that people are shown.
 const SHOWN: usize = 300;
 
@@ -156,9 +154,8 @@ impl ApiError {
             Self::Unsent(_) => SendError::Retry { reason, after: None },
             Self::Lost(_) | Self::Unread { .. } => SendError::Uncertain { reason },
             Self::Refused { refusal, .. } => match refusal {
-                Refusal::Slower(after) if after > LONGEST_WAIT => SendError::Final { reason },
                 Refusal::Slower(after) => SendError::Retry { reason, after: Some(after) },
-                Refusal::Trouble => SendError::Retry { reason, after: None },
+                Refusal::Trouble => SendError::Down { reason },
                 Refusal::Gateway => SendError::Uncertain { reason },
                 // The account is started again later; until then nothing is lost.
                 Refusal::Token => SendError::NotReady,
@@ -256,8 +253,8 @@ mod tests {
             (ApiError::Unsent(String::new()), retry(None)),
             (ApiError::Lost(String::new()), uncertain.clone()),
             (refused(429, Refusal::Slower(secs(300))), retry(Some(secs(300)))),
-            (refused(429, Refusal::Slower(secs(301))), done.clone()),
-            (refused(500, Refusal::Trouble), retry(None)),
+            (refused(429, Refusal::Slower(secs(301))), retry(Some(secs(301)))),
+            (refused(500, Refusal::Trouble), SendError::Down { reason: String::new() }),
             (refused(502, Refusal::Gateway), uncertain),
             (refused(401, Refusal::Token), SendError::NotReady),
             (refused(400, Refusal::NoThread), done.clone()),
@@ -269,6 +266,7 @@ mod tests {
                 SendError::NotReady => SendError::NotReady,
                 SendError::Unreachable { .. } => unreachable.clone(),
                 SendError::Retry { after, .. } => SendError::Retry { reason: String::new(), after },
+                SendError::Down { .. } => SendError::Down { reason: String::new() },
                 SendError::Final { .. } => SendError::Final { reason: String::new() },
                 SendError::Uncertain { .. } => SendError::Uncertain { reason: String::new() },
             };

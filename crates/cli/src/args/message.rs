@@ -12,6 +12,8 @@ enum Kind {
     Flag,
     /// It may be repeated.
     Texts,
+    /// What stands behind the command, without a name.
+    Behind,
 }
 
 /// One option: how it is typed, its parameter, and what it is for.
@@ -77,6 +79,11 @@ const LIMIT: Opt = number("limit", "limit", "How many at most");
 const BEFORE: Opt = id("before", "before", "Those before a message");
 const CHANNEL_ID: Opt = id("channel-id", "channelId", "Channel");
 
+/// What concerns messages that were given up: no actions of the `message` tool.
+pub(crate) const FAILED: &str = "failed";
+pub(crate) const RETRY: &str = "retry";
+pub(crate) const DISCARD: &str = "discard";
+
 /// One command.
 #[derive(Debug)]
 pub(crate) struct MessageRow {
@@ -108,8 +115,14 @@ const fn row(
     MessageRow { words, action, about, has_target: false, options }
 }
 
+const WHICH: Opt = opt("ids", "ids", Kind::Behind, "id", "Which, as `message failed` lists them");
+const ALL_FAILED: Opt = flag("all", "all", "All that were given up (of --channel and --account)");
+
 /// All of them.
 const ROWS: &[MessageRow] = &[
+    row(&["failed"], FAILED, "List what could not be sent and was given up", &[LIMIT]),
+    row(&["retry"], RETRY, "Send again what was given up", &[WHICH, ALL_FAILED]),
+    row(&["discard"], DISCARD, "Throw away what was given up", &[WHICH, ALL_FAILED]),
     at(
         &["send"],
         "send",
@@ -416,6 +429,7 @@ fn argument(option: &Opt) -> Arg {
         Kind::Texts => {
             argument.action(ArgAction::Append).value_name(option.value).allow_negative_numbers(true)
         }
+        Kind::Behind => Arg::new(option.long).num_args(0..).value_name(option.value).help(option.help),
         Kind::Number => argument.value_name(option.value).value_parser(clap::value_parser!(u32)),
         Kind::Text => argument.value_name(option.value).allow_negative_numbers(true),
     }
@@ -460,7 +474,7 @@ fn value(option: &Opt, matches: &ArgMatches) -> Option<Value> {
         Kind::Flag => matches.get_flag(option.long).then_some(Value::Bool(true)),
         Kind::Number => matches.get_one::<u32>(option.long).map(|number| Value::from(*number)),
         Kind::Text => matches.get_one::<String>(option.long).map(|text| Value::from(text.as_str())),
-        Kind::Texts => {
+        Kind::Texts | Kind::Behind => {
             let texts: Vec<&str> = matches.get_many::<String>(option.long)?.map(String::as_str).collect();
             Some(Value::from(texts))
         }
@@ -494,6 +508,8 @@ mod tests {
             assert!(names.iter().any(|own| own == name), "{name}");
         }
         Line::try_parse_from(["message", "poll"]).unwrap_err();
+        let args = parsed(&["retry", "a:1", "b:2", "--json"]);
+        assert_eq!((args.row.action, args.texts("ids"), args.json), (RETRY, vec!["a:1".to_owned(), "b:2".to_owned()], true));
     }
 
     #[test]

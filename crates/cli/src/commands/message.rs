@@ -1,6 +1,8 @@
 //! `openclaw message …`: what agents do by the `message` tool, by hand (spec `channels.md` §5.6, §6, `cli.md` §5.2). `send` and `poll` are
 //! methods of their own; everything else is `message.action`.
 
+mod undelivered;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::channels::table::obstacle;
 use super::channels::{call, platform};
-use crate::args::{MessageArgs, TargetArgs};
+use crate::args::{DISCARD, FAILED, MessageArgs, RETRY, TargetArgs};
 use crate::client::{self, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
@@ -34,6 +36,9 @@ pub(super) fn run(args: &MessageArgs, context: &Context) -> Outcome {
         "send" => send(args, context),
         "poll" => poll(args, context),
         "broadcast" => broadcast(args, context),
+        FAILED => undelivered::list(args, context),
+        RETRY => undelivered::retry(args, context),
+        DISCARD => undelivered::discard(args, context),
         _ => other(args, context),
     }
 }

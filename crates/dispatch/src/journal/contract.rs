@@ -12,7 +12,7 @@ use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
 use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord, Waited, regrouped};
-use crate::outbox::Retry;
+use crate::outbox::{DeliveryFailure, Retry};
 use crate::request::{Kind, Request};
 use crate::testing::crash;
 
@@ -61,6 +61,7 @@ on_each! {
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
     blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
+    what_stands_behind_a_part_that_was_put_off_is_cut_off
     what_was_promised_is_told_by_the_next_start_once
     a_line_waits_until_the_run_that_told_it_has_ended
     a_closed_journal_refuses_everything
@@ -507,7 +508,7 @@ fn retry(id: &str, state: DeliveryState) -> Update {
 }
 
 fn failed(id: &str) -> Update {
-    tried(id, Verdict::Failed("no such chat".to_owned()))
+    tried(id, Verdict::refused("no such chat".to_owned()))
 }
 
 async fn status(journal: &Arc<dyn Journal>, id: &str) -> DeliveryStatus {
@@ -532,6 +533,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         ended_at: None,
         asked: Some([7; 32]),
         address: note("a").delivery.address,
+        given_up: None,
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");
@@ -542,7 +544,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));
     let NewDelivery { delivery, accepted_at } = note("a");
     let whole =
-        StoredDelivery { delivery: Ok(delivery), state: DeliveryState::Pending, attempts: 0, accepted_at };
+        StoredDelivery { delivery: Ok(delivery), state: DeliveryState::Pending, attempts: 0, accepted_at, is_cut_off: false };
     assert_eq!(journal.stored_delivery(number).await.unwrap(), Some(whole));
     assert_eq!(journal.stored_delivery(number + 1).await.unwrap(), None);
     assert_eq!(journal.delivery("b").await.unwrap(), None);
@@ -653,7 +655,7 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     }
     let listed = async |most| {
         let failed = journal.failed_deliveries(most).await.unwrap();
-        failed.into_iter().map(|status| (status.id, status.error.unwrap())).collect::<Vec<_>>()
+        failed.into_iter().map(|failed| (failed.status.id, failed.status.error.unwrap())).collect::<Vec<_>>()
     };
     let row = |id: &str| (id.to_owned(), "no such chat".to_owned());
     assert_eq!(listed(2).await, [row("c"), row("b")], "the newest first");
@@ -668,6 +670,42 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     assert_eq!((delivery.id.as_str(), delivery.expires_at, attempts), ("b", None, 0));
     assert_eq!(journal.delivery("c").await.unwrap(), None);
     assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::New), "its id is forgotten");
+}
+
+async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let ids = ["run:1", "run:2", "run:3", "other:4", "runner:5"];
+    for id in ids {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    let mut elsewhere = note("run:6");
+    elsewhere.delivery.address.target = "elsewhere".to_owned();
+    journal.deliver(elsewhere).await.unwrap();
+    let cut_off = async || {
+        let mut found = Vec::new();
+        for open in journal.open_deliveries(0).await.unwrap() {
+            let stored = journal.stored_delivery(open.number).await.unwrap().unwrap();
+            found.extend(stored.is_cut_off.then(|| stored.into_id()));
+        }
+        found
+    };
+    let put_off = |why| tried("run:2", Verdict::Failed { reason: "busy".to_owned(), why });
+    let revive = Update::Revive { id: "run:2".to_owned(), now: 1 };
+    for (why, expect, state) in [
+        (DeliveryFailure::Refused, Vec::new(), DeliveryState::Pending),
+        (DeliveryFailure::PutOff, vec!["run:3"], DeliveryState::Pending),
+        (DeliveryFailure::Unknown, vec!["run:3"], DeliveryState::Uncertain),
+    ] {
+        journal.update(sending("run:2", 1)).await.unwrap();
+        journal.update(put_off(why)).await.unwrap();
+        assert_eq!(cut_off().await, expect, "{why:?}");
+        assert_eq!(status(&journal, "run:2").await.given_up, Some(why));
+        assert_eq!(journal.update(revive.clone()).await, Ok(true));
+        let DeliveryStatus { state: revived, given_up, .. } = status(&journal, "run:2").await;
+        assert_eq!((revived, given_up), (state, None), "what may have arrived still may have");
+        assert_eq!(cut_off().await, Vec::<String>::new());
+    }
 }
 
 async fn a_closed_journal_refuses_everything(open: Open) {

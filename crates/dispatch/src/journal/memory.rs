@@ -13,7 +13,7 @@ use openclaw_tools::Promise;
 use parking_lot::Mutex;
 
 use super::{
-    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
+    AccountCounts, EventCount, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
     Update,
 };
 use crate::api::RunRecord;
@@ -21,7 +21,8 @@ use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, 
 use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, DeliveryFailure, LaneKey, OpenDelivery,
+    Verdict,
 };
 use crate::queue::DropRule;
 use crate::request::Request;
@@ -80,6 +81,7 @@ struct StoredItem {
     next_at: i64,
     may_repeat: bool,
     ended_at: Option<i64>,
+    given_up: Option<DeliveryFailure>,
 }
 
 /// The number of an event by its place, from 1 on.
@@ -292,6 +294,7 @@ impl State {
             next_at: accepted_at,
             may_repeat: false,
             ended_at: None,
+            given_up: None,
         });
         DeliveryInsert::New
     }
@@ -391,13 +394,13 @@ impl State {
                 let to = match &verdict {
                     Verdict::Sent(_) => DeliveryState::Sent,
                     Verdict::Retry(retry) => retry.state,
-                    Verdict::Failed(_) => DeliveryState::Failed,
+                    Verdict::Failed { .. } => DeliveryState::Failed,
                 };
                 let Some(item) = self.advance(&id, to) else { return false };
                 item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
                     Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
-                    Verdict::Failed(reason) => item.error = Some(reason),
+                    Verdict::Failed { reason, why } => (item.error, item.given_up) = (Some(reason), Some(why)),
                     Verdict::Retry(retry) => {
                         item.attempts = retry.attempts;
                         (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
@@ -409,7 +412,7 @@ impl State {
                 let failed = self.item(&id).filter(|item| item.state == DeliveryState::Failed);
                 failed
                     .map(|item| {
-                        item.state = DeliveryState::Pending;
+                        item.state = item.given_up.take().map_or(DeliveryState::Pending, DeliveryFailure::revived);
                         item.attempts = 0;
                         item.delivery.expires_at = None;
                         item.ended_at = None;
@@ -536,6 +539,15 @@ impl Arrived {
 }
 
 impl StoredItem {
+    /// Whether it was given up, and takes one behind it in the same message with it.
+    fn cuts_off(&self, other: &Self) -> bool {
+        let message_of = |item: &Self| Delivery::message_of(&item.delivery.id).to_owned();
+        self.number < other.number
+            && self.given_up.is_some_and(DeliveryFailure::takes_the_rest)
+            && message_of(self) == message_of(other)
+            && LaneKey::from(&self.delivery.address) == LaneKey::from(&other.delivery.address)
+    }
+
     fn status(&self) -> DeliveryStatus {
         DeliveryStatus {
             id: self.delivery.id.clone(),
@@ -550,6 +562,7 @@ impl StoredItem {
             ended_at: self.ended_at,
             asked: self.delivery.asked,
             address: self.delivery.address.clone(),
+            given_up: self.given_up,
         }
     }
 }
@@ -669,16 +682,22 @@ impl Journal for MemoryJournal {
                 let items = state.deliveries.iter();
                 items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
             };
+            let mut events: BTreeMap<(String, Option<String>), (u64, u64)> = BTreeMap::new();
+            for arrived in state.arrivals.iter().filter(|arrived| is_its(&arrived.new.event.address)) {
+                let (fate, reason) = match &arrived.decided {
+                    Some((fate, _)) => (fate.columns().0, fate.columns().1.map(str::to_owned)),
+                    None => ("waiting", None),
+                };
+                let counted = events.entry((fate.to_owned(), reason)).or_default();
+                *counted = (counted.0 + 1, counted.1 + u64::from(arrived.again));
+            }
+            let event = |((fate, reason), (count, repeats))| EventCount { fate, reason, count, repeats };
             Ok(AccountCounts {
+                events: events.into_iter().map(event).collect(),
                 inbox: state.arrivals.iter().filter(waits).count() as u64,
                 pending: count(DeliveryState::is_open),
                 failed: count(|state| state == DeliveryState::Failed),
                 last_sent_at: None,
-                last_failed: state
-                    .deliveries
-                    .iter()
-                    .rfind(|item| is_its(&item.delivery.address) && item.state == DeliveryState::Failed)
-                    .map(|item| item.delivery.id.clone()),
             })
         })
     }
@@ -726,11 +745,15 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
         self.work(|state| {
             let newest_first = state.deliveries.iter().rev();
             let failed = newest_first.filter(|item| item.state == DeliveryState::Failed);
-            Ok(failed.take(most as usize).map(StoredItem::status).collect())
+            let whole = |item: &StoredItem| FailedDelivery {
+                status: item.status(),
+                part: Some(item.delivery.part.clone()),
+            };
+            Ok(failed.take(most as usize).map(whole).collect())
         })
     }
 
@@ -754,6 +777,7 @@ impl Journal for MemoryJournal {
                 state: item.state,
                 attempts: item.attempts,
                 accepted_at: item.accepted_at,
+                is_cut_off: state.deliveries.iter().any(|other| other.cuts_off(item)),
             }))
         })
     }

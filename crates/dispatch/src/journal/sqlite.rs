@@ -41,7 +41,7 @@ use super::{
 };
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Known, MessageRecord};
-use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
+use crate::outbox::{DeliveryInsert, DeliveryStatus, FailedDelivery, OpenDelivery};
 use crate::request::Request;
 use arrivals::Arrive;
 use messages::Accept;
@@ -189,7 +189,8 @@ impl Journal for SqliteJournal {
         let (channel, account) = (channel.to_owned(), account.to_owned());
         Box::pin(self.read(move |db| {
             let inbox = arrivals::count_waiting(db, &channel, &account)?;
-            Ok(AccountCounts { inbox, ..deliveries::counts(db, &channel, &account)? })
+            let events = arrivals::counts(db, &channel, &account)?;
+            Ok(AccountCounts { inbox, events, ..deliveries::counts(db, &channel, &account)? })
         }))
     }
 
@@ -234,7 +235,7 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::named(db, &id)))
     }
 
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
         Box::pin(self.read(move |db| deliveries::failed(db, most)))
     }
 

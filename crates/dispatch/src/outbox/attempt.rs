@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use openclaw_channels::{Account, Address, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
 
-use super::states::{self, DeliveryState, Retry, Verdict};
+use super::outage::Platform;
+use super::states::{self, DeliveryState, DeliveryFailure, Retry, Verdict};
 use super::{Delivery, Inner};
 use crate::journal::{StoredDelivery, Unreadable, Update};
 
@@ -41,18 +42,22 @@ pub(super) async fn attempt(inner: &Inner, number: i64, account: Arc<dyn Account
 }
 
 async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) -> Ended {
-    let StoredDelivery { delivery, state, attempts, accepted_at } = stored;
+    let StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off } = stored;
     let delivery = match delivery {
         Ok(delivery) => delivery,
         Err(Unreadable { id, why }) => {
             tracing::error!(delivery = id, why, "a delivery is unreadable and is given up");
-            return store(inner, id, None, Verdict::Failed(format!("unreadable: {why}"))).await;
+            return store(inner, id, None, Verdict::refused(format!("unreadable: {why}"))).await;
         }
     };
     let now = inner.clock.now_ms();
     if delivery.expires_at.is_some_and(|end| end <= now) {
         let reason = "it expired before it could be sent".to_owned();
-        return settle(inner, delivery, Verdict::Failed(reason)).await;
+        return settle(inner, delivery, Verdict::refused(reason)).await;
+    }
+    if is_cut_off && state == DeliveryState::Pending {
+        let reason = "what stands before it in the same message was given up".to_owned();
+        return settle(inner, delivery, Verdict::Failed { reason, why: DeliveryFailure::PutOff }).await;
     }
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;
@@ -66,7 +71,10 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
                 tracing::warn!(delivery = id, "it may have arrived and can't be looked up: it is sent again");
             }
             Err(error) => {
-                return settle(inner, delivery, states::of_asking(attempts, account.retry(), error)).await;
+                let came = Err::<(), _>(error.clone());
+                let platform = inner.accounts.on_tried(&delivery.address, &came);
+                let verdict = states::of_asking(attempts, account.retry(), error, platform);
+                return settle(inner, delivery, verdict).await;
             }
         }
     }
@@ -86,14 +94,15 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     let late = now.saturating_sub(accepted_at) > LATE_MS;
     let sent =
         in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
-    settle(inner, delivery, states::of_sending(attempts, account.retry(), sent)).await
+    let platform = inner.accounts.on_tried(&delivery.address, &sent);
+    settle(inner, delivery, states::of_sending(attempts, account.retry(), sent, platform)).await
 }
 
 /// Tells what became of a delivery, where it is over, and stores it.
 async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     let outcome = match &verdict {
         Verdict::Sent(_) => Some(Ok(())),
-        Verdict::Failed(reason) => Some(Err(reason.as_str())),
+        Verdict::Failed { reason, .. } => Some(Err(reason.as_str())),
         Verdict::Retry(_) => None,
     };
     if let (Some(words), Some(outcome), Some(tell)) = (delivery.part.words(), outcome, inner.tell.get()) {
@@ -114,7 +123,7 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     match inner.journal.stored_delivery(number).await {
         Ok(Some(stored)) if stored.state == DeliveryState::Sending => {
             let error = SendError::Uncertain { reason: "sending it ended unexpectedly".to_owned() };
-            let verdict = states::of_sending(stored.attempts, RetryPolicy::ONCE, Err(error));
+            let verdict = states::of_sending(stored.attempts, RetryPolicy::ONCE, Err(error), Platform::Works);
             let address = stored.delivery.as_ref().ok().map(|delivery| delivery.address.clone());
             store(inner, stored.into_id(), address.as_ref(), verdict).await
         }
@@ -134,7 +143,7 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
             tracing::debug!(channel, account, to, delivery = id, "sent");
             Ended::Over
         }
-        Verdict::Failed(reason) => {
+        Verdict::Failed { reason, .. } => {
             tracing::warn!(channel, account, to, delivery = id, reason, "a delivery is given up");
             Ended::Over
         }

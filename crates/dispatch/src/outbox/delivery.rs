@@ -3,7 +3,7 @@
 use openclaw_channels::{Address, Outgoing, Part, Receipt};
 use openclaw_protocol::SessionKey;
 
-use super::states::DeliveryState;
+use super::states::{DeliveryState, DeliveryFailure};
 use crate::inbox::Digest;
 
 /// One message for a chat platform: what one request sends.
@@ -25,6 +25,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// What stands before the number of its part in an id: the parts of one message have it in common.
+    pub(crate) fn message_of(id: &str) -> &str {
+        id.rsplit_once(':').map_or(id, |(message, _)| message)
+    }
+
     /// As its account is given it.
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { id: &self.id, address: &self.address, part: &self.part }
@@ -58,4 +63,25 @@ pub struct DeliveryStatus {
     pub asked: Option<Digest>,
     /// Where it goes.
     pub address: Address,
+    /// Why it was given up, if it was.
+    pub given_up: Option<DeliveryFailure>,
+}
+
+impl DeliveryStatus {
+    /// Whether one that was given up is tried again with this one: it is this one, or both are parts of a message that were given up
+    /// together.
+    pub(super) fn goes_with(&self, other: &Self) -> bool {
+        let are_together = [self, other].iter().all(|one| one.given_up.is_some_and(DeliveryFailure::takes_the_rest));
+        let is_same_message = Delivery::message_of(&self.id) == Delivery::message_of(&other.id);
+        self.id == other.id || are_together && is_same_message && self.address == other.address
+    }
+}
+
+/// A delivery that was given up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedDelivery {
+    /// How it stands.
+    pub status: DeliveryStatus,
+    /// What was to be sent; `None` where it can't be read any more.
+    pub part: Option<Part>,
 }

@@ -46,6 +46,8 @@ struct Lane {
     waiting: BTreeMap<i64, Due>,
     /// The one that is being tried. It is still in `waiting`.
     busy: Option<i64>,
+    /// That one was added once more meanwhile.
+    is_added_again: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,18 +70,21 @@ pub(super) enum Settled {
 }
 
 impl Lanes {
-    /// Adds one. One that is here already stays as it is.
+    /// Adds one. One that is here already stays as it is; one that is being tried is looked at once more afterwards, since it may have been
+    /// given up and taken up again.
     pub(super) fn add(&mut self, key: LaneKey, number: i64, due: Instant) {
         let due = Due { at: due, is_pause: false };
-        self.lanes.entry(key).or_default().waiting.entry(number).or_insert(due);
+        let lane = self.lanes.entry(key).or_default();
+        lane.is_added_again |= lane.busy == Some(number);
+        lane.waiting.entry(number).or_insert(due);
     }
 
-    /// Takes up to `room` out that may be tried now: the first of each conversation whose channel is ready.
+    /// Takes up to `room` out that may be tried now: the first of each conversation, if `may_try` it. That is asked last: `true` begins it.
     pub(super) fn start(
         &mut self,
         now: Instant,
         room: usize,
-        is_ready: impl Fn(&LaneKey) -> bool,
+        mut may_try: impl FnMut(&LaneKey, i64) -> bool,
     ) -> Vec<(LaneKey, i64)> {
         let mut started = Vec::new();
         for (key, lane) in &mut self.lanes {
@@ -88,9 +93,9 @@ impl Lanes {
             }
             if let Some((number, due)) = lane.head()
                 && due <= now
-                && is_ready(key)
+                && may_try(key, number)
             {
-                lane.busy = Some(number);
+                (lane.busy, lane.is_added_again) = (Some(number), false);
                 started.push((key.clone(), number));
             }
         }
@@ -102,6 +107,8 @@ impl Lanes {
         let Some(lane) = self.lanes.get_mut(key) else { return };
         let Some(number) = lane.busy.take() else { return };
         match settled {
+            // The next look finds it over, if it is.
+            Settled::Over if lane.is_added_again => {}
             Settled::Over => drop(lane.waiting.remove(&number)),
             Settled::Retry(at) => drop(lane.waiting.insert(number, Due { at, is_pause: false })),
             Settled::Pause(at) => drop(lane.waiting.insert(number, Due { at, is_pause: true })),
@@ -119,10 +126,11 @@ impl Lanes {
         }
     }
 
-    /// When the next one that waits for its time may be tried.
-    pub(super) fn next_due(&self, is_ready: impl Fn(&LaneKey) -> bool) -> Option<Instant> {
-        let waiting = self.lanes.iter().filter(|(key, _)| is_ready(key));
-        waiting.filter_map(|(_, lane)| lane.head()).map(|(_, due)| due).min()
+    /// When the next one that waits for its time may be tried, none of its conversation before the time that `not_before` gives for it; never
+    /// where that gives none.
+    pub(super) fn next_due(&self, not_before: impl Fn(&LaneKey) -> Option<Instant>) -> Option<Instant> {
+        let waiting = self.lanes.iter().filter_map(|(key, lane)| Some((key, lane.head()?)));
+        waiting.filter_map(|(key, (_, due))| Some(due.max(not_before(key)?))).min()
     }
 }
 
@@ -158,13 +166,13 @@ mod tests {
         for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4)] {
             lanes.add(lane(target), number, now);
         }
-        assert_eq!(numbers(lanes.start(now, 9, |_| true)), [1, 3, 4]);
+        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1, 3, 4]);
         lanes.settle(&lane("x"), Settled::Pause(later));
         lanes.settle(&lane("y"), Settled::Retry(later));
         lanes.settle(&lane("z"), Settled::Pause(later));
-        assert!(lanes.start(now, 9, |_| true).is_empty());
+        assert!(lanes.start(now, 9, |_, _| true).is_empty());
         lanes.hurry(now, |key| key.target != "z");
-        assert_eq!(numbers(lanes.start(now, 9, |_| true)), [1], "in its order, and no other platform's");
+        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1], "in its order, and no other platform's");
     }
 
     #[test]
@@ -173,20 +181,33 @@ mod tests {
         for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4), ("x", 1)] {
             lanes.add(lane(target), number, now);
         }
-        let ready = |key: &LaneKey| key.target != "z";
+        let ready = |key: &LaneKey, _: i64| key.target != "z";
         assert_eq!(numbers(lanes.start(now, 9, ready)), [1, 3]);
         assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "they are being tried");
         let later = now + Duration::from_secs(5);
         lanes.settle(&lane("x"), Settled::Retry(later));
         lanes.settle(&lane("y"), Settled::Over);
         assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "2 waits behind 1");
-        assert_eq!(lanes.next_due(ready), Some(later));
+        assert_eq!(lanes.next_due(|key| ready(key, 0).then_some(now)), Some(later));
         assert_eq!(numbers(lanes.start(later, 9, ready)), [1]);
         lanes.settle(&lane("x"), Settled::Over);
-        assert_eq!(numbers(lanes.start(later, 9, |_| true)), [2, 4]);
+        assert_eq!(numbers(lanes.start(later, 9, |_, _| true)), [2, 4]);
         lanes.settle(&lane("x"), Settled::Over);
         lanes.settle(&lane("z"), Settled::Over);
         assert!(lanes.lanes.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn one_that_is_taken_up_again_while_its_try_ends_is_tried_again() {
+        let (now, mut lanes) = (Instant::now(), Lanes::default());
+        lanes.add(lane("x"), 1, now);
+        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1]);
+        // It is given up, which is on disk; a person takes it up again before its task has ended.
+        lanes.add(lane("x"), 1, now);
+        lanes.settle(&lane("x"), Settled::Over);
+        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1]);
+        lanes.settle(&lane("x"), Settled::Over);
+        assert!(lanes.lanes.is_empty());
     }
 
     proptest! {
@@ -204,7 +225,7 @@ mod tests {
             let mut fails = fails.into_iter();
             let mut ended: Vec<(LaneKey, i64)> = Vec::new();
             while ended.len() < targets.len() {
-                let started = lanes.start(now, room, |_| true);
+                let started = lanes.start(now, room, |_, _| true);
                 prop_assert!(started.len() <= room);
                 let busy: BTreeSet<String> = started.iter().map(|(key, _)| key.target.clone()).collect();
                 prop_assert_eq!(busy.len(), started.len());

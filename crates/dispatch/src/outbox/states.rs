@@ -5,6 +5,8 @@ use std::time::Duration;
 use openclaw_channels::{Receipt, RetryPolicy, SendError};
 use openclaw_sessions::ids;
 
+use super::outage::Platform;
+
 /// How far a delivery is (`docs/durability.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
@@ -39,7 +41,7 @@ impl DeliveryState {
             Self::Sending => &[Self::Sent, Self::Pending, Self::Uncertain, Self::Failed],
             Self::Uncertain => &[Self::Sending, Self::Sent, Self::Uncertain, Self::Failed],
             Self::Sent => &[],
-            Self::Failed => &[Self::Pending],
+            Self::Failed => &[Self::Pending, Self::Uncertain],
         }
     }
 
@@ -58,8 +60,6 @@ const PAUSES: [Duration; 4] =
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// Pause while a channel is not connected.
 const NOT_READY: Duration = Duration::from_secs(5);
-/// Pause while a platform can't be reached. Its account says when it can again, which ends the pause.
-const UNREACHABLE: Duration = Duration::from_secs(15);
 /// A platform that asks to wait for longer has refused (spec `channels.md` §5.4).
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5 * 60);
 /// No pause is longer; one on disk that says so is a clock's that jumped.
@@ -73,7 +73,59 @@ pub(crate) enum Verdict {
     /// It waits for another try.
     Retry(Retry),
     /// It is given up.
-    Failed(String),
+    Failed {
+        /// Why, for people.
+        reason: String,
+        /// Why, for what follows from it.
+        why: DeliveryFailure,
+    },
+}
+
+impl Verdict {
+    /// It will never be sent as it is.
+    pub(crate) fn refused(reason: String) -> Self {
+        Self::Failed { reason, why: DeliveryFailure::Refused }
+    }
+}
+
+/// Why a delivery is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryFailure {
+    /// It can't be sent as it is. What stands behind it in the same message is sent without it.
+    Refused,
+    /// The platform did not take it for too long. What stands behind it in the same message does not come without it.
+    PutOff,
+    /// The same, and it may have arrived.
+    Unknown,
+}
+
+impl DeliveryFailure {
+    pub(crate) const ALL: [Self; 3] = [Self::Refused, Self::PutOff, Self::Unknown];
+
+    /// Its name in the database.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::PutOff => "put-off",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The state of one that a person wants tried again.
+    pub(crate) fn revived(self) -> DeliveryState {
+        match self {
+            Self::Refused | Self::PutOff => DeliveryState::Pending,
+            Self::Unknown => DeliveryState::Uncertain,
+        }
+    }
+
+    /// Whether what stands behind it in the same message is given up with it.
+    pub(crate) fn takes_the_rest(self) -> bool {
+        match self {
+            Self::Refused => false,
+            Self::PutOff | Self::Unknown => true,
+        }
+    }
 }
 
 /// Another try.
@@ -99,50 +151,78 @@ impl Retry {
 }
 
 /// Judges a request to send. `attempts` counts this one.
-pub(super) fn of_sending(attempts: u32, policy: RetryPolicy, sent: Result<Receipt, SendError>) -> Verdict {
+pub(super) fn of_sending(
+    attempts: u32,
+    policy: RetryPolicy,
+    sent: Result<Receipt, SendError>,
+    platform: Platform,
+) -> Verdict {
     match sent {
         Ok(receipt) => Verdict::Sent(receipt),
-        Err(error) => of_error(attempts, policy, DeliveryState::Pending, error),
+        Err(error) => of_error(attempts, policy, DeliveryState::Pending, error, platform),
     }
 }
 
 /// Judges a question that got no answer. `attempts` counts this one.
-pub(super) fn of_asking(attempts: u32, policy: RetryPolicy, error: SendError) -> Verdict {
-    of_error(attempts, policy, DeliveryState::Uncertain, error)
+pub(super) fn of_asking(attempts: u32, policy: RetryPolicy, error: SendError, platform: Platform) -> Verdict {
+    of_error(attempts, policy, DeliveryState::Uncertain, error, platform)
 }
 
-fn of_error(attempts: u32, policy: RetryPolicy, unsent: DeliveryState, error: SendError) -> Verdict {
+fn of_error(
+    attempts: u32,
+    policy: RetryPolicy,
+    unsent: DeliveryState,
+    error: SendError,
+    platform: Platform,
+) -> Verdict {
     let retry = |state, pause, attempts, reason| {
         Verdict::Retry(Retry { state, pause, attempts, may_hurry: true, reason })
     };
-    match error {
-        SendError::Final { reason } => Verdict::Failed(reason),
-        SendError::NotReady => {
-            let reason = SendError::NotReady.to_string();
-            retry(unsent, NOT_READY, attempts.saturating_sub(1), reason)
+    // However long the platform is gone: nothing is given up for it.
+    if let Platform::Down { again_in } = platform {
+        let attempts = attempts.saturating_sub(1);
+        match error {
+            SendError::Unreachable { reason } | SendError::Down { reason } => {
+                return retry(unsent, again_in, attempts, reason);
+            }
+            SendError::Uncertain { reason } => {
+                return retry(DeliveryState::Uncertain, again_in, attempts, reason);
+            }
+            SendError::NotReady | SendError::Retry { .. } | SendError::Final { .. } => {}
         }
-        // However long the network is gone: nothing is given up for it.
-        SendError::Unreachable { reason } => retry(unsent, UNREACHABLE, attempts.saturating_sub(1), reason),
+    }
+    match error {
+        SendError::Final { reason } => Verdict::refused(reason),
+        SendError::NotReady | SendError::Unreachable { .. } => {
+            retry(unsent, NOT_READY, attempts.saturating_sub(1), error.to_string())
+        }
         SendError::Retry { reason, after: Some(wish) } if wish > MAX_RETRY_AFTER => {
-            Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
+            put_off(format!("{reason} (not before {} s)", wish.as_secs()))
         }
         // The platform says when: that is obeyed, and however often it says so, nothing is given up for it.
         SendError::Retry { reason, after: Some(wish) } => {
             let (pause, attempts) = (policy.asked(wish), attempts.saturating_sub(1));
             Verdict::Retry(Retry { state: unsent, pause, attempts, may_hurry: false, reason })
         }
-        SendError::Retry { reason, after: None } => match pause_after(attempts, policy) {
-            Some(pause) => retry(unsent, pause, attempts, reason),
-            None => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
-        },
+        SendError::Retry { reason, after: None } | SendError::Down { reason } => {
+            match pause_after(attempts, policy) {
+                Some(pause) => retry(unsent, pause, attempts, reason),
+                None => put_off(format!("{reason} (after {attempts} tries)")),
+            }
+        }
         // It is to be known first what became of it: that takes a while.
         SendError::Uncertain { reason } => match pause_after(attempts, policy) {
             Some(pause) => retry(DeliveryState::Uncertain, pause.max(FIRST_PAUSE), attempts, reason),
-            None => Verdict::Failed(format!(
-                "{reason} (after {attempts} tries; it is not known whether it arrived)"
-            )),
+            None => Verdict::Failed {
+                reason: format!("{reason} (after {attempts} tries; it is not known whether it arrived)"),
+                why: DeliveryFailure::Unknown,
+            },
         },
     }
+}
+
+fn put_off(reason: String) -> Verdict {
+    Verdict::Failed { reason, why: DeliveryFailure::PutOff }
 }
 
 /// The pause after so many tries; `None` when there were enough.
@@ -173,30 +253,47 @@ mod tests {
             waits(state, Duration::from_secs(seconds), attempts, true, reason)
         };
         let asked = |seconds, attempts| waits(Pending, Duration::from_secs(seconds), attempts, false, "busy");
-        let failed = |reason: &str| Verdict::Failed(reason.to_owned());
+        let failed = |reason: &str| Verdict::refused(reason.to_owned());
+        let put_off = |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::PutOff };
+        let unknown = |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::Unknown };
+        let down = || SendError::Down { reason: "500".to_owned() };
         let rows = [
             (1, retry(None), again(Pending, 5, 1, "busy")),
             (2, retry(None), again(Pending, 25, 2, "busy")),
             (3, retry(None), again(Pending, 120, 3, "busy")),
             (4, retry(None), again(Pending, 600, 4, "busy")),
-            (5, retry(None), failed("busy (after 5 tries)")),
+            (5, retry(None), put_off("busy (after 5 tries)")),
+            (5, down(), put_off("500 (after 5 tries)")),
             (1, retry(Some(3)), asked(3, 0)),
             (9, retry(Some(3)), asked(3, 8)),
             (1, retry(Some(300)), asked(300, 0)),
-            (1, retry(Some(301)), failed("busy (not before 301 s)")),
+            (1, retry(Some(301)), put_off("busy (not before 301 s)")),
             (1, gone(), failed("no such chat")),
             (1, unsure(), again(Uncertain, 5, 1, "silence")),
-            (5, unsure(), failed("silence (after 5 tries; it is not known whether it arrived)")),
+            (5, unsure(), unknown("silence (after 5 tries; it is not known whether it arrived)")),
             (1, SendError::NotReady, again(Pending, 5, 0, "the channel is not ready")),
-            (1, unreachable(), again(Pending, 15, 0, "no route")),
-            (5, unreachable(), again(Pending, 15, 4, "no route")),
             (5, SendError::NotReady, again(Pending, 5, 4, "the channel is not ready")),
         ];
         for (attempts, error, expected) in rows {
-            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()));
+            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Works);
             assert_eq!(verdict, expected, "{attempts} {error:?}");
         }
-        let asking = |attempts, error| of_asking(attempts, RetryPolicy::ONCE, error);
+        // While the platform is down nothing counts that comes of it.
+        let again_in = Duration::from_secs(60);
+        let rows = [
+            (1, unreachable(), again(Pending, 60, 0, "no route")),
+            (99, unreachable(), again(Pending, 60, 98, "no route")),
+            (99, down(), again(Pending, 60, 98, "500")),
+            (99, unsure(), again(Uncertain, 60, 98, "silence")),
+            (5, gone(), failed("no such chat")),
+            (5, retry(None), put_off("busy (after 5 tries)")),
+            (1, retry(Some(3)), asked(3, 0)),
+        ];
+        for (attempts, error, expected) in rows {
+            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Down { again_in });
+            assert_eq!(verdict, expected, "{attempts} {error:?}");
+        }
+        let asking = |attempts, error| of_asking(attempts, RetryPolicy::ONCE, error, Platform::Works);
         assert_eq!(asking(2, retry(None)), again(Uncertain, 25, 2, "busy"));
         assert_eq!(asking(1, SendError::NotReady), again(Uncertain, 5, 0, "the channel is not ready"));
         assert_eq!(asking(1, gone()), failed("no such chat"));
@@ -208,12 +305,12 @@ mod tests {
             (2, retry(None), waits(Pending, ms(800), 2, true, "busy")),
             (3, retry(None), again(Pending, 5, 3, "busy")),
             (6, retry(None), again(Pending, 600, 6, "busy")),
-            (7, retry(None), failed("busy (after 7 tries)")),
+            (7, retry(None), put_off("busy (after 7 tries)")),
             (1, unsure(), again(Uncertain, 5, 1, "silence")),
             (4, unsure(), again(Uncertain, 25, 4, "silence")),
         ];
         for (attempts, error, expected) in rows {
-            assert_eq!(of_sending(attempts, policy, Err(error)), expected, "{attempts}");
+            assert_eq!(of_sending(attempts, policy, Err(error), Platform::Works), expected, "{attempts}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::Account;
+use openclaw_channels::{Account, Address, SendError};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::attempt::{self, Ended};
 use super::lanes::{LaneKey, Lanes, Settled};
+use super::outage::{Outage, Platform};
 use super::{Inner, states};
 
 /// Deliveries on their way at the same time.
@@ -34,11 +35,13 @@ struct Registered {
     rescan: bool,
     /// Accounts whose platform can be reached again.
     back: Vec<(String, String)>,
+    /// Of those that are connected.
+    outages: HashMap<(String, String), Outage>,
 }
 
 impl Default for Accounts {
     fn default() -> Self {
-        let state = Registered { by_name: HashMap::new(), running: false, rescan: false, back: Vec::new() };
+        let state = Registered { by_name: HashMap::new(), running: false, rescan: false, back: Vec::new(), outages: HashMap::new() };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 }
@@ -47,7 +50,9 @@ impl Accounts {
     /// Adds one. `true`: the caller has to start the supervisor.
     pub(super) fn put(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) -> bool {
         let mut state = self.state.lock();
-        state.by_name.insert((channel.to_owned(), account.to_owned()), at_work);
+        let name = (channel.to_owned(), account.to_owned());
+        state.outages.insert(name.clone(), Outage::default());
+        state.by_name.insert(name, at_work);
         let start = !std::mem::replace(&mut state.running, true);
         drop(state);
         self.wake();
@@ -55,7 +60,11 @@ impl Accounts {
     }
 
     pub(super) fn remove(&self, channel: &str, account: &str) {
-        self.state.lock().by_name.remove(&(channel.to_owned(), account.to_owned()));
+        let name = (channel.to_owned(), account.to_owned());
+        let mut state = self.state.lock();
+        state.by_name.remove(&name);
+        state.outages.remove(&name);
+        drop(state);
         self.wake();
     }
 
@@ -72,8 +81,58 @@ impl Accounts {
 
     /// The platform of an account can be reached again.
     pub(super) fn is_back(&self, channel: &str, account: &str) {
-        self.state.lock().back.push((channel.to_owned(), account.to_owned()));
+        let name = (channel.to_owned(), account.to_owned());
+        let mut state = self.state.lock();
+        if let Some(outage) = state.outages.get_mut(&name) {
+            outage.back();
+        }
+        state.back.push(name);
+        drop(state);
         self.wake();
+    }
+
+    /// An account hears nothing from its platform.
+    pub(super) fn is_lost(&self, channel: &str, account: &str) {
+        self.with_outage(channel, account, Outage::lost);
+    }
+
+    /// What a try came to.
+    pub(super) fn on_tried<T>(&self, at: &Address, came: &Result<T, SendError>) -> Platform {
+        let now = Instant::now();
+        let judged = self.with_outage(&at.channel, &at.account, |outage| {
+            let was_down = outage.is_down();
+            let platform = outage.on_tried(&at.target, came, now);
+            (platform, was_down && !outage.is_down())
+        });
+        let (platform, is_back) = judged.unwrap_or((Platform::Works, false));
+        if is_back {
+            self.state.lock().back.push((at.channel.clone(), at.account.clone()));
+            self.wake();
+        }
+        platform
+    }
+
+    /// The account of a conversation, if this delivery may be tried now. It is, then.
+    fn begin(&self, lane: &LaneKey, number: i64) -> bool {
+        let now = Instant::now();
+        let may_try = |outage: &mut Outage| outage.may_try(number, now);
+        self.with_outage(&lane.channel, &lane.account, may_try).unwrap_or_default()
+    }
+
+    fn ended(&self, lane: &LaneKey, number: i64) {
+        self.with_outage(&lane.channel, &lane.account, |outage| outage.ended(number));
+    }
+
+    /// When something may be tried in a conversation. `None`: when something else has happened.
+    fn not_before(&self, lane: &LaneKey) -> Option<Instant> {
+        let now = Instant::now();
+        self.with_outage(&lane.channel, &lane.account, |outage| outage.not_before(now)).flatten()
+    }
+
+    /// `None` if the account is not connected.
+    fn with_outage<T>(&self, channel: &str, account: &str, act: impl FnOnce(&mut Outage) -> T) -> Option<T> {
+        let name = (channel.to_owned(), account.to_owned());
+        self.state.lock().outages.get_mut(&name).map(act)
     }
 
     fn take_back(&self) -> Vec<(String, String)> {
@@ -143,8 +202,8 @@ impl Supervisor {
     async fn next(&mut self) -> Step {
         let inner = Arc::clone(&self.inner);
         let full = self.tasks.len() >= MAX_CONCURRENT;
-        let ready = |lane: &LaneKey| !full && inner.accounts.of(lane).is_some();
-        let due = self.lanes.next_due(ready).into_iter().chain(self.reread).min();
+        let not_before = |lane: &LaneKey| inner.accounts.not_before(lane).filter(|_| !full);
+        let due = self.lanes.next_due(not_before).into_iter().chain(self.reread).min();
         tokio::select! { biased;
             () = inner.stopping.cancelled() => Step::Stop,
             Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
@@ -183,8 +242,8 @@ impl Supervisor {
     fn start(&mut self) {
         let inner = Arc::clone(&self.inner);
         let room = MAX_CONCURRENT.saturating_sub(self.tasks.len());
-        for (lane, number) in self.lanes.start(Instant::now(), room, |lane| inner.accounts.of(lane).is_some())
-        {
+        let begun = self.lanes.start(Instant::now(), room, |lane, number| inner.accounts.begin(lane, number));
+        for (lane, number) in begun {
             let Some(account) = inner.accounts.of(&lane) else {
                 self.lanes.settle(&lane, Settled::Retry(Instant::now()));
                 continue;
@@ -214,6 +273,7 @@ impl Supervisor {
             Ended::Pause(pause) => Settled::Pause(Instant::now() + pause),
         };
         self.lanes.settle(&lane, settled);
+        self.inner.accounts.ended(&lane, number);
     }
 
     /// What is on its way may arrive until the deadline of the shutdown; then it is left as a crash would leave it.

@@ -55,6 +55,12 @@ impl Rig {
         assert_eq!(self.outbox.accept(note(id, target)).await, Ok(Enqueued::New), "{id}");
     }
 
+    /// Tries these again; gives those that are.
+    async fn revive(&self, ids: &[&str]) -> Vec<String> {
+        let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+        self.outbox.revive(&ids).await.unwrap()
+    }
+
     async fn status(&self, id: &str) -> DeliveryStatus {
         self.outbox.find(id).await.unwrap().unwrap()
     }
@@ -153,11 +159,12 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     rig.accept("b", "x").await;
     rig.over("b").await;
     let failed = rig.outbox.failed(10).await.unwrap();
-    let listed: Vec<_> = failed.iter().map(|one| (one.id.as_str(), one.error.as_deref())).collect();
+    let listed: Vec<_> = failed.iter().map(|one| (one.status.id.as_str(), one.status.error.as_deref())).collect();
     assert_eq!(listed, [("a", Some("no such chat"))]);
+    assert_eq!(failed[0].part.as_ref().and_then(Part::words), Some("text of a"));
     assert_eq!(platform.shown_in("x"), ["b"]);
-    assert!(rig.outbox.revive("a").await.unwrap());
-    assert!(!rig.outbox.revive("b").await.unwrap(), "it was sent");
+    assert_eq!(rig.revive(&["a"]).await, ["a"]);
+    assert_eq!(rig.revive(&["b"]).await, [""; 0], "it was sent");
     assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
     assert_eq!(platform.shown_in("x"), ["b", "a"]);
     platform.script([gone()]);
@@ -205,6 +212,118 @@ async fn tries_end_after_the_fifth_and_a_channel_that_is_not_ready_does_not_coun
     assert_eq!((failed.attempts, failed.error.as_deref()), (5, Some("busy (after 5 tries)")));
     assert_eq!(platform.requests(), 25);
     rig.end().await;
+}
+
+fn down() -> Reply {
+    Reply::Refuse(SendError::Down { reason: "500".to_owned() })
+}
+
+/// Waits by the test's clock, in steps in which timers that are due meanwhile run.
+async fn pass(rig: &Rig, seconds: u64) {
+    for _ in 0..seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        rig.now.fetch_add(1_000, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_platform_that_is_down_for_hours_costs_no_delivery_and_few_tries() {
+    let unreachable = || Reply::Refuse(SendError::Unreachable { reason: "no route".to_owned() });
+    let silence = || Reply::Refuse(SendError::Uncertain { reason: "reset".to_owned() });
+    type Makes = fn() -> Reply;
+    let kinds: [(Makes, bool, usize); 4] =
+        [(down, false, 100), (down, true, 100), (silence, true, 100), (unreachable, false, 900)];
+    for (kind, is_lost, most) in kinds {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::new(Knows::Ids, (0..2_000).map(|_| kind()));
+        let rig = Rig::open(dir.path());
+        rig.serve(&platform);
+        if is_lost {
+            rig.outbox.lost("fake", "default");
+        }
+        let ids: Vec<(String, String)> =
+            (0..100).map(|n| (format!("d{n}"), format!("chat{}", n % 40))).collect();
+        for (id, target) in &ids {
+            rig.accept(id, target).await;
+        }
+        pass(&rig, 3 * 3600).await;
+        assert!(rig.outbox.failed(9).await.unwrap().is_empty(), "nothing is given up");
+        // The first of each conversation was on its way before anything was known.
+        assert!(platform.requests() < most, "{} requests in three hours", platform.requests());
+        platform.clear_script();
+        let (begun, asked) = (tokio::time::Instant::now(), platform.requests());
+        if is_lost {
+            rig.outbox.hurry("fake", "default");
+        }
+        for (id, _) in &ids {
+            assert_eq!(rig.over(id).await.state, DeliveryState::Sent, "{id}");
+        }
+        assert!(begun.elapsed() <= Duration::from_secs(6 * 60), "{:?}", begun.elapsed());
+        assert_eq!(platform.requests() - asked, ids.len(), "each once");
+        for chat in 0..40 {
+            let target = format!("chat{chat}");
+            let here: Vec<String> =
+                ids.iter().filter(|(_, to)| *to == target).map(|(id, _)| id.clone()).collect();
+            let shown: Vec<String> = platform
+                .shown_in(&target)
+                .iter()
+                .map(|text| text.split(' ').next().unwrap().to_owned())
+                .collect();
+            assert_eq!(shown, here);
+        }
+        rig.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_platform_fails_alone_is_given_up_while_others_arrive() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, (0..5).map(|_| down()));
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("bad:1", "x").await;
+    rig.accept("bad:2", "x").await;
+    let failed = rig.over("bad:1").await;
+    assert_eq!((failed.attempts, failed.given_up), (5, Some(DeliveryFailure::PutOff)));
+    assert_eq!(rig.over("bad:2").await.given_up, Some(DeliveryFailure::PutOff), "not without the part before it");
+    rig.accept("good:1", "x").await;
+    rig.over("good:1").await;
+    assert_eq!(platform.shown_in("x"), ["good:1"]);
+    rig.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_too_long_gives_up_the_rest_of_the_message_and_a_retry_sends_it_in_order() {
+    let long = SendError::Retry { reason: "429".to_owned(), after: Some(Duration::from_secs(900)) };
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, [Reply::Take, Reply::Refuse(long)]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    for id in ["run:1", "run:2", "run:3", "next:1"] {
+        rig.accept(id, "x").await;
+    }
+    rig.over("next:1").await;
+    assert_eq!(platform.shown_in("x"), ["run:1", "next:1"]);
+    // One that comes later, such as a block that was not written yet.
+    rig.accept("run:4", "x").await;
+    assert_eq!(rig.over("run:4").await.state, DeliveryState::Failed);
+    assert_eq!(
+        rig.status("run:3").await.error.as_deref(),
+        Some("what stands before it in the same message was given up")
+    );
+    // A process that dies between the wish and its effect.
+    assert_eq!(rig.revive(&["run:4"]).await, ["run:2", "run:3", "run:4"], "all of the message");
+    assert_eq!(rig.revive(&["run:4"]).await, [""; 0], "pressed twice");
+    let crashed = crash(dir.path());
+    rig.end().await;
+    let shown = platform.shown_in("x");
+    let again = Rig::open(crashed.path());
+    let fresh = Platform::new(Knows::Nothing, []);
+    again.serve(&fresh);
+    again.over("run:4").await;
+    assert!(shown.len() >= 2);
+    assert_eq!(fresh.shown_in("x"), ["run:2", "run:3", "run:4"]);
+    again.end().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,12 +1,13 @@
 //! How accounts stand, by the names clients know (spec `channels.md` §15).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{AccountStatus, Channel, Issue, IssueKind, Probe, Unusable};
 use openclaw_config::Config;
-use openclaw_dispatch::{AccountCounts, SilentGroup};
+use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::now_ms;
@@ -80,7 +81,7 @@ pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> Cha
         let one = |id: String| async {
             let snapshot = self::one(state, &config, channel.as_ref(), id.clone(), probe).await;
             let mut shown = summary(&snapshot);
-            for key in ["enabled", "connected", "accountId"] {
+            for key in ["enabled", "connected", "accountId", "outboxPending", "outboxFailed", "inbound"] {
                 shown.extend(snapshot.get(key).map(|value| (key.to_owned(), value.clone())));
             }
             let why = obstacle_of(state, &config, channel.as_ref(), &id);
@@ -242,16 +243,9 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         let fix = format!("Write numeric ids in channels.{channel}.allowFrom and groupAllowFrom");
         found.push(issue(IssueKind::Config, &message, fix));
     }
-    if let Some(last) = &facts.counts.last_failed {
-        let message = match facts.counts.failed {
-            1 => "1 message could not be sent and was given up.".to_owned(),
-            failed => {
-                format!(
-                    "{failed} messages could not be sent and were given up; the command tells of the last."
-                )
-            }
-        };
-        found.push(issue(IssueKind::Runtime, &message, format!("Run: openclaw trace {last}")));
+    if let Some(message) = given_up(facts.counts.failed) {
+        let fix = format!("Run: {FAILED_COMMAND}");
+        found.push(issue(IssueKind::Runtime, &format!("{message}."), fix));
     }
     for SilentGroup { id: group, title, why } in facts.silent.iter().take(SILENT_GROUPS) {
         let title = title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
@@ -268,6 +262,41 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let shown =
         |issue: Issue| json!({"kind": issue.kind.as_str(), "message": issue.message, "fix": issue.fix});
     found.into_iter().map(shown).collect()
+}
+
+/// The command that lists what was given up.
+const FAILED_COMMAND: &str = "openclaw message failed";
+
+/// That messages were given up, if any were.
+fn given_up(failed: u64) -> Option<String> {
+    match failed {
+        0 => None,
+        1 => Some("1 message could not be sent and was given up".to_owned()),
+        failed => Some(format!("{failed} messages could not be sent and were given up")),
+    }
+}
+
+/// What became of what an account's platform brought, as far as that is remembered. What was received is the sum of the others but
+/// `repeats`, which were passed over.
+fn inbound(events: &[EventCount]) -> Value {
+    let sum = |fate: &str| -> u64 {
+        events.iter().filter(|event| event.fate == fate).map(|event| event.count).sum()
+    };
+    let reasons: BTreeMap<&str, u64> = events
+        .iter()
+        .filter(|event| event.fate == "dropped")
+        .map(|event| (event.reason.as_deref().unwrap_or("unknown"), event.count))
+        .collect();
+    json!({
+        "received": events.iter().map(|event| event.count).sum::<u64>(),
+        "waiting": sum("waiting"),
+        "run": sum("run"),
+        "noted": sum("noted"),
+        "handled": sum("handled"),
+        "dropped": sum("dropped"),
+        "droppedBy": reasons,
+        "repeats": events.iter().map(|event| event.repeats).sum::<u64>(),
+    })
 }
 
 /// What is known of an account besides how it stands.
@@ -323,6 +352,7 @@ fn snapshot(
         "inboxDepth": facts.counts.inbox,
         "outboxPending": facts.counts.pending,
         "outboxFailed": facts.counts.failed,
+        "inbound": inbound(&facts.counts.events),
         "restartCount": stands.restart_count,
         "issues": issues,
     });

@@ -120,8 +120,11 @@ impl Life {
             if is_connected != was_connected {
                 self.state.outdate_health();
             }
-            if is_connected && !was_connected {
-                self.state.dispatch.outbox().hurry(self.channel.info().id, &self.id);
+            let (outbox, name) = (self.state.dispatch.outbox(), self.channel.info().id);
+            match (was_connected, is_connected) {
+                (false, true) => outbox.hurry(name, &self.id),
+                (true, false) => outbox.lost(name, &self.id),
+                (true, true) | (false, false) => {}
             }
             was_connected = is_connected;
             if watched.changed().await.is_err() {

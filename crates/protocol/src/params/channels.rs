@@ -22,6 +22,12 @@ super::calls! {
     Poll: "poll" as Strict, PollParams => SendResult;
     /// Does any other action of the `message` tool (of a later OpenClaw).
     MessageAction: "message.action" as Strict, MessageActionParams => Value;
+    /// What could not be sent and was given up (ours).
+    MessageFailed: "message.failed" as Strict, MessageFailedParams => MessageFailedResult;
+    /// Sends again what was given up (ours).
+    MessageRetry: "message.retry" as Strict, MessageIdsParams => MessageRetryResult;
+    /// Forgets what was given up (ours).
+    MessageDiscard: "message.discard" as Strict, MessageIdsParams => MessageDiscardResult;
     /// What became of a message of a platform (ours).
     Trace: "trace" as Strict, TraceParams => TraceResult;
 }
@@ -229,6 +235,98 @@ pub struct SendResult {
     pub channel: String,
     /// Conversation.
     pub chat_id: Option<String>,
+}
+
+/// Params of `message.failed`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageFailedParams {
+    /// Those of one platform.
+    pub channel: Option<String>,
+    /// Those of accounts of this name.
+    pub account_id: Option<String>,
+    /// How many at most; by default 100.
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+}
+
+/// Result of `message.failed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageFailedResult {
+    /// The newest first.
+    pub failed: Vec<FailedMessage>,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// A message, or a part of one, that was given up.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedMessage {
+    /// Its id, as `trace`, `message.retry` and `message.discard` take it.
+    pub id: String,
+    /// Platform.
+    pub channel: String,
+    /// Account.
+    pub account_id: String,
+    /// The conversation it was for.
+    pub to: String,
+    /// Thread in it.
+    pub thread_id: Option<String>,
+    /// The session it belongs to.
+    pub session_key: Option<String>,
+    /// What it consists of: `text`, `media`, `sticker` or `poll`; absent where it can't be read any more.
+    pub kind: Option<String>,
+    /// How its words begin.
+    pub text: Option<String>,
+    /// Tries that counted.
+    pub attempts: u32,
+    /// Why it was given up.
+    pub error: String,
+    /// Whether it may have arrived: sent again, its reader may see it twice.
+    pub uncertain: bool,
+    /// Unix milliseconds.
+    pub accepted_at: i64,
+    /// Unix milliseconds at which it was given up.
+    pub failed_at: Option<i64>,
+}
+
+/// Params of `message.retry` and `message.discard`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageIdsParams {
+    /// Which.
+    pub ids: Option<Vec<String>>,
+    /// All, instead; with `channel` and `accountId` all of these.
+    pub all: Option<bool>,
+    /// Those of one platform.
+    pub channel: Option<String>,
+    /// Those of accounts of this name.
+    pub account_id: Option<String>,
+}
+
+/// Result of `message.retry`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageRetryResult {
+    /// Those that are sent again. The parts of one message that were given up together are sent together.
+    pub retried: Vec<String>,
+    /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+    pub others: BTreeMap<String, String>,
+}
+
+/// Result of `message.discard`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageDiscardResult {
+    /// Those that are forgotten.
+    pub discarded: Vec<String>,
+    /// Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+    pub others: BTreeMap<String, String>,
 }
 
 /// Params of `trace`.

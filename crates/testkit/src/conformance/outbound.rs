@@ -123,7 +123,7 @@ pub async fn what_may_have_arrived_is_not_called_unsent<F: Fixture>() {
     }
     scene.fixture.next_send(id, Meets::Trouble);
     let trouble = send(account.as_ref(), &at, "run:2", &Part::text("trouble")).await;
-    assert!(matches!(trouble, Err(SendError::Retry { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SendError::Down { .. })), "{trouble:?}");
     let texts: Vec<String> = scene.fixture.shown(id).into_iter().map(|one| one.text).collect();
     assert_eq!(texts, ["lost"], "what arrived, and nothing else");
 }

@@ -60,7 +60,7 @@ async fn what_is_too_long_is_sent_in_pieces() {
 #[tokio::test]
 async fn failures_say_whether_it_may_have_been_sent() {
     let unanswered = |error: &SendError| matches!(error, SendError::Uncertain { .. });
-    let retried = |error: &SendError| matches!(error, SendError::Retry { after: None, .. });
+    let down = |error: &SendError| matches!(error, SendError::Down { .. });
     let slower = |error: &SendError| matches!(error, SendError::Retry { after: Some(after), .. } if *after == Duration::from_secs(3));
     let done = |error: &SendError| matches!(error, SendError::Final { .. });
     let not_ready = |error: &SendError| *error == SendError::NotReady;
@@ -69,7 +69,7 @@ async fn failures_say_whether_it_may_have_been_sent() {
         (Fault::Drop, unanswered),
         (Fault::CutOff, unanswered),
         (Fault::Garbage(200, "not json"), unanswered),
-        (Fault::Refuse(500, "Internal Server Error"), retried),
+        (Fault::Refuse(500, "Internal Server Error"), down),
         (Fault::Refuse(502, "Bad Gateway"), unanswered),
         (Fault::Slower(3), slower),
         (Fault::Refuse(403, "Forbidden: bot was blocked by the user"), done),

@@ -37,7 +37,10 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
     let accounts =
         told.status.and_then(|status| status.get("channelAccounts")?.get(info.id)?.as_array().cloned());
     let troubles = match &accounts {
-        Some(accounts) => accounts.iter().filter_map(|account| trouble(info.id, account, told)).collect(),
+        Some(accounts) => accounts
+            .iter()
+            .flat_map(|account| trouble(info.id, account, told).into_iter().chain(given_up(account)))
+            .collect(),
         None if is_on => vec!["no gateway to ask how it works".to_owned()],
         None => Vec::new(),
     };
@@ -61,6 +64,13 @@ fn trouble(channel: &str, account: &Value, told: &Told<'_>) -> Option<String> {
         is_bad.then(|| probe.get("error").and_then(Value::as_str).unwrap_or("no answer").to_owned())
     })?;
     Some(format!("{id}: {why}"))
+}
+
+/// That messages were given up, with the command that lists them.
+fn given_up(account: &Value) -> Option<String> {
+    let failed = account.get("outboxFailed").and_then(Value::as_u64).filter(|failed| *failed > 0)?;
+    let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
+    Some(format!("{id}: {failed} given up (openclaw message failed)"))
 }
 
 /// Why an account does not work, by its snapshot. `None`: it works, or is switched off.

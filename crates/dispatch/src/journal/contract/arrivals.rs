@@ -191,7 +191,7 @@ async fn what_was_sent_from_here_is_known(open: Open) {
     let address = note("sent").delivery.address;
     let now = openclaw_sessions::time::now_ms();
     let receipt = Receipt { message_ids: vec!["501".to_owned(), "502".to_owned()] };
-    for (id, verdict) in [("sent", Verdict::Sent(receipt)), ("lost", Verdict::Failed("gone".to_owned()))] {
+    for (id, verdict) in [("sent", Verdict::Sent(receipt)), ("lost", Verdict::refused("gone".to_owned()))] {
         journal.update(Update::Sending { id: id.to_owned(), attempts: 1 }).await.unwrap();
         journal.update(Update::Tried { id: id.to_owned(), verdict, now }).await.unwrap();
     }

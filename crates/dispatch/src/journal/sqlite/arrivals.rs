@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::writer::Change;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
-use crate::journal::{Durability, JournalError};
+use crate::journal::{Durability, EventCount, JournalError};
 use crate::queue::DropRule;
 
 /// Events that may wait, of all accounts together. Far beyond what platforms bring in an hour without a decision.
@@ -173,6 +173,24 @@ pub(super) fn count_waiting(db: &Connection, channel: &str, account: &str) -> Re
         .prepare_cached("SELECT count(*) FROM arrivals WHERE fate IS NULL AND channel = ?1 AND account = ?2")?
         .query_row(params![channel, account], |row| row.get(0))?;
     Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// How many events of an account had each fate, for which reason.
+pub(super) fn counts(
+    db: &Connection,
+    channel: &str,
+    account: &str,
+) -> Result<Vec<EventCount>, JournalError> {
+    let mut statement = db.prepare_cached(
+        "SELECT coalesce(fate, 'waiting'), reason, count(*), sum(again) FROM arrivals
+         WHERE channel = ?1 AND account = ?2 GROUP BY 1, 2 ORDER BY 1, 2",
+    )?;
+    let number = |row: &Row<'_>, at: usize| row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or(0));
+    let rows = statement.query_map(params![channel, account], |row| {
+        let (fate, reason) = (row.get(0)?, row.get(1)?);
+        Ok(EventCount { fate, reason, count: number(row, 2)?, repeats: number(row, 3)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {

@@ -8,7 +8,8 @@ use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
 use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, DeliveryFailure, LaneKey, OpenDelivery,
+    Verdict,
 };
 
 /// Deliveries that may wait, of all channels together.
@@ -117,18 +118,26 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
                 [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
             queue::advance(db, id, retry.state, &columns)
         }
-        Verdict::Failed(reason) => {
-            queue::advance(db, id, DeliveryState::Failed, &[("error", reason), ("ended_at", &now)])
+        Verdict::Failed { reason, why } => {
+            let columns: [(&str, &dyn ToSql); 3] =
+                [("error", reason), ("ended_at", &now), ("given_up", &why.as_str())];
+            queue::advance(db, id, DeliveryState::Failed, &columns)
         }
     }
 }
 
 /// A person wants a failed one tried again.
 pub(super) fn revive(db: &Connection, id: &str, now: i64) -> Result<bool, JournalError> {
-    let failed = status(db, id)?.is_some_and(|row| row.state == DeliveryState::Failed);
-    let columns: [(&str, &dyn ToSql); 4] =
-        [("attempts", &0), ("next_at", &now), ("expires_at", &None::<i64>), ("ended_at", &None::<i64>)];
-    Ok(failed && queue::advance(db, id, DeliveryState::Pending, &columns)?)
+    let failed = status(db, id)?.filter(|row| row.state == DeliveryState::Failed);
+    let Some(failed) = failed else { return Ok(false) };
+    let columns: [(&str, &dyn ToSql); 5] = [
+        ("attempts", &0),
+        ("next_at", &now),
+        ("expires_at", &None::<i64>),
+        ("ended_at", &None::<i64>),
+        ("given_up", &None::<String>),
+    ];
+    queue::advance(db, id, failed.given_up.unwrap_or(DeliveryFailure::Refused).revived(), &columns)
 }
 
 /// A failed one is forgotten.
@@ -183,7 +192,7 @@ fn prune_state(
 
 const STATUS: &str =
     "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at, asked,
-     channel, account, target, thread";
+     channel, account, target, thread, given_up";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
@@ -222,9 +231,7 @@ pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Ac
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE state IN ('pending', 'sending', 'uncertain')),
                     count(*) FILTER (WHERE state = 'failed'),
-                    max(ended_at) FILTER (WHERE state = 'sent'),
-                    (SELECT id FROM outbox WHERE seq =
-                       (SELECT max(seq) FROM outbox WHERE channel = ?1 AND account = ?2 AND state = 'failed'))
+                    max(ended_at) FILTER (WHERE state = 'sent')
              FROM outbox WHERE channel = ?1 AND account = ?2",
         )?
         .query_row(params![channel, account], |row| {
@@ -233,7 +240,7 @@ pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Ac
                 pending: count(row, 0)?,
                 failed: count(row, 1)?,
                 last_sent_at: row.get(2)?,
-                last_failed: row.get(3)?,
+                events: Vec::new(),
             })
         })?;
     Ok(counts)
@@ -250,10 +257,15 @@ pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, Jo
 }
 
 /// Deliveries that were given up, the newest first.
-pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
-    let sql = format!("SELECT {STATUS} FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");
+pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<FailedDelivery>, JournalError> {
+    let sql =
+        format!("SELECT {STATUS}, payload FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![most], read_status)?;
+    let rows = statement.query_map(params![most], |row| {
+        let part: Option<String> = row.get(16)?;
+        let part = part.and_then(|part| serde_json::from_str(&part).ok());
+        Ok(FailedDelivery { status: read_status(row)?, part })
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -278,7 +290,12 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
             target: row.get(13)?,
             thread: row.get(14)?,
         },
+        given_up: given_up(row.get(15)?),
     })
+}
+
+fn given_up(name: Option<String>) -> Option<DeliveryFailure> {
+    DeliveryFailure::ALL.into_iter().find(|why| Some(why.as_str()) == name.as_deref())
 }
 
 /// A session that can't be read counts as none.
@@ -323,7 +340,30 @@ pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelive
             Err(error) => Err(Unreadable { id, why: error.to_string() }),
         };
         let state = state(&row.get::<_, String>(8)?);
-        Ok(StoredDelivery { delivery, state, attempts: row.get(9)?, accepted_at: row.get(10)? })
+        let (attempts, accepted_at) = (row.get(9)?, row.get(10)?);
+        Ok(StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off: false })
     });
-    Ok(found.optional()?)
+    let Some(mut stored) = found.optional()? else { return Ok(None) };
+    if let Ok(delivery) = &stored.delivery {
+        stored.is_cut_off = is_cut_off(db, number, delivery)?;
+    }
+    Ok(Some(stored))
+}
+
+/// Whether a part of the same message before this one was given up in a way that takes the rest with it.
+fn is_cut_off(db: &Connection, number: i64, delivery: &Delivery) -> Result<bool, JournalError> {
+    let Address { channel, account, target, .. } = &delivery.address;
+    let message = Delivery::message_of(&delivery.id);
+    let mut statement = db.prepare_cached(
+        "SELECT given_up FROM outbox
+         WHERE id >= ?1 || ':' AND id < ?1 || ';' AND seq < ?2 AND state = 'failed'
+           AND channel = ?3 AND account = ?4 AND target = ?5",
+    )?;
+    let before = statement.query_map(params![message, number, channel, account, target], |row| row.get(0))?;
+    for why in before {
+        if given_up(why?).is_some_and(DeliveryFailure::takes_the_rest) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -116,6 +116,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
     TRACED,
     ASKED,
     OWED,
+    GIVEN_UP,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -137,6 +138,11 @@ ALTER TABLE arrivals ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
 /// What a client asked for under a key that it may use again.
 const ASKED: &str = "
 ALTER TABLE outbox ADD COLUMN asked BLOB;
+";
+
+/// Why a delivery was given up.
+const GIVEN_UP: &str = "
+ALTER TABLE outbox ADD COLUMN given_up TEXT;
 ";
 
 /// What agents are owed about their commands.

@@ -88,6 +88,11 @@ impl Platform {
         self.state.lock().script.extend(replies);
     }
 
+    /// From now on everything is taken.
+    pub(super) fn clear_script(&self) {
+        self.state.lock().script.clear();
+    }
+
     /// What the people in a chat see.
     pub(super) fn shown_in(&self, target: &str) -> Vec<String> {
         let state = self.state.lock();

@@ -1,0 +1,145 @@
+//! `openclaw message failed|retry|discard`: what could not be sent and was given up (spec `channels.md` §5.5).
+
+use openclaw_protocol::Call as _;
+use openclaw_protocol::params::channels::{
+    FailedMessage, MessageDiscard, MessageDiscardResult, MessageFailed, MessageFailedResult, MessageRetry,
+    MessageRetryResult,
+};
+use openclaw_sessions::time::{iso, now_ms};
+use serde_json::{Value, json};
+
+use super::super::channels::call;
+use crate::args::{MessageArgs, TargetArgs};
+use crate::client;
+use crate::context::Context;
+use crate::failure::{ERROR, Failure, Outcome};
+use crate::output::{self, age};
+
+pub(super) fn list(args: &MessageArgs, context: &Context) -> Outcome {
+    let answer = failed(args, context)?;
+    if args.json {
+        output::json(&answer);
+        return Ok(0);
+    }
+    let MessageFailedResult { failed, total } = client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
+    if failed.is_empty() {
+        output::line("Nothing was given up.");
+        return Ok(0);
+    }
+    failed.iter().flat_map(lines).for_each(|line| output::line(&line));
+    let left = total.saturating_sub(u64::try_from(failed.len()).unwrap_or(u64::MAX));
+    if left > 0 {
+        output::line(&format!("… and {left} older (--limit <n> lists more)"));
+    }
+    output::line("");
+    for (what, command) in [
+        ("Send again: ", "openclaw message retry <id>… (or --all)"),
+        ("Throw away: ", "openclaw message discard <id>… (or --all)"),
+        ("What it was:", "openclaw trace <id>"),
+    ] {
+        output::line(&format!("{what} {}", context.hint_command(command)));
+    }
+    Ok(0)
+}
+
+pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
+    let Some(params) = which(args, context, "send again")? else { return Ok(0) };
+    let answer = call::<MessageRetry>(context, &TargetArgs::default(), &params)?;
+    if args.json {
+        output::json(&answer);
+    }
+    let MessageRetryResult { retried, others } = client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
+    if !args.json {
+        retried.iter().for_each(|id| output::line(&format!("✅ Sent again, in its place in the order: {id}")));
+        if retried.is_empty() && others.is_empty() {
+            output::line("Nothing was given up.");
+        }
+    }
+    told(args, others.iter().map(|(id, state)| (id.as_str(), state.as_str())))
+}
+
+pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {
+    let Some(params) = which(args, context, "throw away")? else { return Ok(0) };
+    let answer = call::<MessageDiscard>(context, &TargetArgs::default(), &params)?;
+    if args.json {
+        output::json(&answer);
+    }
+    let MessageDiscardResult { discarded, others } =
+        client::read::<MessageDiscard>(answer, MessageDiscard::NAME)?;
+    if !args.json {
+        discarded.iter().for_each(|id| output::line(&format!("✅ Thrown away: {id}")));
+        if discarded.is_empty() && others.is_empty() {
+            output::line("Nothing was given up.");
+        }
+    }
+    told(args, others.iter().map(|(id, state)| (id.as_str(), state.as_str())))
+}
+
+fn failed(args: &MessageArgs, context: &Context) -> Result<Value, Failure> {
+    let limit = args.params.get("limit");
+    let params = json!({"channel": args.channel, "accountId": args.account, "limit": limit});
+    call::<MessageFailed>(context, &TargetArgs::default(), &params)
+}
+
+/// Which are meant. `None` after a dry run.
+fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Value>, Failure> {
+    let (ids, all) = (args.texts("ids"), args.flag("all"));
+    if ids.is_empty() != all {
+        return Err(Failure::usage("Give the ids, or --all")
+            .hint(format!("{} lists them.", context.hint_command("openclaw message failed"))));
+    }
+    if args.dry_run {
+        let answer = failed(args, context)?;
+        let MessageFailedResult { mut failed, .. } =
+            client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
+        failed.retain(|one| all || ids.contains(&one.id));
+        output::line(&format!("Would {what} {}. Nothing was done.", failed.len()));
+        failed.iter().flat_map(lines).for_each(|line| output::line(&line));
+        return Ok(None);
+    }
+    let ids = (!all).then_some(ids);
+    let all = all.then_some(true);
+    Ok(Some(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
+}
+
+/// How those stand that were not given up. One that nobody knows is a failure; what is sent already, or will be, is none.
+fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> Outcome {
+    let mut exit = 0;
+    for (id, state) in others {
+        let id = output::one_line(id);
+        let words = match state {
+            "unknown" => {
+                exit = ERROR;
+                format!("❌ Nothing is known of {id}.")
+            }
+            "sent" => format!("{id} was sent already."),
+            _ => format!("{id} is on its way."),
+        };
+        match (args.json, state) {
+            (true, _) => {}
+            (false, "unknown") => output::error_line(&words),
+            (false, _) => output::line(&words),
+        }
+    }
+    Ok(exit)
+}
+
+/// When, by whom, to whom, how often, why, and how it begins.
+fn lines(one: &FailedMessage) -> Vec<String> {
+    let thread = one.thread_id.as_ref().map(|id| format!(", thread {id}")).unwrap_or_default();
+    let tries = if one.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", one.attempts) };
+    let at = one.failed_at.unwrap_or(one.accepted_at);
+    let when = format!("{} ({})", age(now_ms() - at), iso(at));
+    let twice = if one.uncertain { " (it may have arrived: its reader may see it twice)" } else { "" };
+    let begins = match (&one.text, &one.kind) {
+        (Some(text), _) => format!("\"{}\"", output::one_line(text)),
+        (None, Some(kind)) => format!("a {kind} without words"),
+        (None, None) => "it can't be read any more".to_owned(),
+    };
+    vec![
+        one.id.clone(),
+        format!("  {when}  by {} {} to {}{thread}, after {tries}", one.channel, one.account_id, one.to),
+        format!("  {}{twice}", output::one_line(&one.error)),
+        format!("  {begins}"),
+    ]
+}
