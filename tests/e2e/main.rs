@@ -119,6 +119,7 @@ mod telegram;
 mod telegram_access;
 mod telegram_bad_input;
 mod telegram_blocks;
+mod telegram_buttons;
 mod telegram_groups;
 mod terminal_flood;
 mod told_calls;

@@ -18,8 +18,7 @@ fn chosen(mut update: Value) -> Value {
 /// A pressed button in a group.
 fn group_button(group: i64, from: i64, data: &str) -> Value {
     let mut update = button(from, 42, data);
-    update["callback_query"]["message"]["chat"] =
-        json!({"id": group, "type": "supergroup", "title": "Team"});
+    update["callback_query"]["message"]["chat"] = json!({"id": group, "type": "supergroup", "title": "Team"});
     update
 }
 
@@ -106,10 +105,11 @@ async fn the_owner_is_told_once_who_asks_to_be_let_in() {
     }
     server.push(private_message(5, "still there?"));
     server.has_made("an answer for the owner", |made| made.iter().any(|one| one["text"] == "welcome")).await;
-    server.has_made("the last of them", |made| {
-        made.iter().filter(|one| one["text"].as_str().unwrap().starts_with("🔑")).count() == 3
-    })
-    .await;
+    server
+        .has_made("the last of them", |made| {
+            made.iter().filter(|one| one["text"].as_str().unwrap().starts_with("🔑")).count() == 3
+        })
+        .await;
     assert_eq!(told(&server, 6), Vec::<String>::new(), "one owner is told");
 }
 
@@ -150,7 +150,8 @@ async fn a_file_that_is_too_large_is_told_to_who_sent_it_once() {
         let message_of = update["message"].as_object_mut().unwrap();
         message_of.remove("text");
         message_of.insert("message_id".to_owned(), json!(message));
-        let file = json!({"file_id": "f", "file_unique_id": "f", "file_name": "a.zip", "file_size": 3_000_000});
+        let file =
+            json!({"file_id": "f", "file_unique_id": "f", "file_name": "a.zip", "file_size": 3_000_000});
         message_of.insert("document".to_owned(), file);
         if let Some(album) = album {
             message_of.insert("media_group_id".to_owned(), json!(album));
@@ -167,7 +168,11 @@ async fn a_file_that_is_too_large_is_told_to_who_sent_it_once() {
         (&warned[0]["chat_id"], &warned[0]["text"], &warned[0]["reply_parameters"]["message_id"]),
         (&json!(5), &json!("⚠️ File too large. Maximum size is 1MB."), &json!(21))
     );
-    assert!(last_said(&model.requests()[0]).contains("not downloaded"), "{}", last_said(&model.requests()[0]));
+    assert!(
+        last_said(&model.requests()[0]).contains("not downloaded"),
+        "{}",
+        last_said(&model.requests()[0])
+    );
 }
 
 #[tokio::test]

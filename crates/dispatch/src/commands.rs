@@ -4,13 +4,14 @@
 //!
 //! [`COMMANDS`] has one row a command, and each command a file, which holds its row. `/new` and `/reset` are reset triggers
 //! (`session.resetTriggers`). [`mod@menu`] makes platform menus and `docs/commands.md` of the rows, [`buttons`] reads what is pressed below
-//! answers, [`cards`] are the answers of `/model`; [`levels`] the words for levels; [`mod@line`] cuts directives out of a text; [`hints`] are
+//! answers, [`cards`] are the answers of `/model`; [`argument_menu`] the buttons of commands that are called without an argument; [`levels`] the words for levels; [`mod@line`] cuts directives out of a text; [`hints`] are
 //! what they ask for one run.
 
 mod activation;
 mod allowlist;
 mod allowlist_words;
 mod approve;
+mod argument_menu;
 mod bash;
 pub(crate) mod buttons;
 pub(crate) mod cards;

@@ -178,7 +178,8 @@ impl AccessSettings {
     /// Every list of who is heard.
     pub(crate) fn lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Entry>> {
         let groups = self.groups.values_mut();
-        let rules = groups.flat_map(|group| std::iter::once(&mut group.rules).chain(group.topics.values_mut()));
+        let rules =
+            groups.flat_map(|group| std::iter::once(&mut group.rules).chain(group.topics.values_mut()));
         let of_groups = rules.filter_map(|rules| rules.allow_from.as_mut());
         self.allow_from.iter_mut().chain(self.group_allow_from.iter_mut()).chain(of_groups)
     }

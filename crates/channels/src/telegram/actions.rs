@@ -99,7 +99,8 @@ pub(super) fn permit_press(
     permit_buttons(settings, at)?;
     if settings.inline_buttons() == InlineButtons::Allowlist && !by.is_listed {
         return Err(ActionError::Invalid(
-            "Telegram inline buttons are limited to listed senders when inlineButtons=\"allowlist\".".to_owned(),
+            "Telegram inline buttons are limited to listed senders when inlineButtons=\"allowlist\"."
+                .to_owned(),
         ));
     }
     Ok(())

@@ -98,7 +98,12 @@ async fn look_up(bot: &Bot, io: &AccountIo) {
                 Ok(state) => {
                     match &state {
                         Name::Found(id) => {
-                            tracing::info!(account = bot.id, name, id, "a name in an allowlist was looked up");
+                            tracing::info!(
+                                account = bot.id,
+                                name,
+                                id,
+                                "a name in an allowlist was looked up"
+                            );
                         }
                         Name::Asked | Name::Unknown => tracing::warn!(
                             account = bot.id,
@@ -130,9 +135,9 @@ async fn ask(bot: &Bot, name: &str) -> Result<Name, ApiError> {
         Ok(chat) => Ok(chat.int("id").map_or(Name::Unknown, |id| Name::Found(id.to_string()))),
         Err(error) => match error.refusal() {
             None
-            | Some(Refusal::Slower(_) | Refusal::Trouble | Refusal::Gateway | Refusal::Token | Refusal::Conflict) => {
-                Err(error)
-            }
+            | Some(
+                Refusal::Slower(_) | Refusal::Trouble | Refusal::Gateway | Refusal::Token | Refusal::Conflict,
+            ) => Err(error),
             Some(_) => Ok(Name::Unknown),
         },
     }

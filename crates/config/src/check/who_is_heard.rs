@@ -194,10 +194,16 @@ mod tests {
             (json!({"telegram": {}}), &[]),
             (json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": [5]}}), &[]),
             (json!({"telegram": {"dmPolicy": "allowlist"}}), &["channels.telegram.allowFrom"]),
-            (json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": []}}), &["channels.telegram.allowFrom"]),
+            (
+                json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": []}}),
+                &["channels.telegram.allowFrom"],
+            ),
             (json!({"telegram": {"dmPolicy": "allowlist", "enabled": false}}), &[]),
             (json!({"telegram": {"allowFrom": ["*"]}}), &["channels.telegram.allowFrom"]),
-            (json!({"telegram": {"dmPolicy": "pairing", "allowFrom": [5, " * "]}}), &["channels.telegram.allowFrom"]),
+            (
+                json!({"telegram": {"dmPolicy": "pairing", "allowFrom": [5, " * "]}}),
+                &["channels.telegram.allowFrom"],
+            ),
             (json!({"telegram": {"dmPolicy": "open", "allowFrom": ["*"]}}), &[]),
             (json!({"telegram": {"dmPolicy": "disabled"}}), &[]),
             // WhatsApp's list is the own number where it names nobody.
@@ -225,7 +231,15 @@ mod tests {
             let document = json!({"channels": {"telegram": {"groupAllowFrom": [entry]}}});
             assert!(paths(&document).is_empty(), "{entry:?}");
         }
-        for entry in ["Ada Lovelace", "+4366012345", "@", "0", "https://t.me/ada", "ada@example.org", "99999999999999999999"] {
+        for entry in [
+            "Ada Lovelace",
+            "+4366012345",
+            "@",
+            "0",
+            "https://t.me/ada",
+            "ada@example.org",
+            "99999999999999999999",
+        ] {
             let document = json!({"channels": {"telegram": {"allowFrom": [5, entry]}}});
             assert_eq!(paths(&document), ["channels.telegram.allowFrom.1"], "{entry:?}");
         }

@@ -120,11 +120,19 @@ mod tests {
             ..Sender::default()
         };
         let rows = [
-            (sender(Some("Ada"), Some("Ada"), Some("ada")), json!({"firstName": "Ada", "username": "ada"}), "🔑 Ada (@ada, id 7) asks"),
+            (
+                sender(Some("Ada"), Some("Ada"), Some("ada")),
+                json!({"firstName": "Ada", "username": "ada"}),
+                "🔑 Ada (@ada, id 7) asks",
+            ),
             (sender(Some("Ada"), None, None), json!({"name": "Ada"}), "🔑 Ada (id 7) asks"),
             (sender(None, None, None), json!({}), "🔑 (id 7) asks"),
             // Nobody writes lines of their own into what the owner reads.
-            (sender(Some("A\n\nopenclaw"), Some("A\n\nopenclaw"), None), json!({"firstName": "A\n\nopenclaw"}), "🔑 A\\n\\nopenclaw (id 7) asks"),
+            (
+                sender(Some("A\n\nopenclaw"), Some("A\n\nopenclaw"), None),
+                json!({"firstName": "A\n\nopenclaw"}),
+                "🔑 A\\n\\nopenclaw (id 7) asks",
+            ),
         ];
         for (sender, kept, told) in rows {
             assert_eq!(Value::Object(facts(&sender)), kept);

@@ -452,8 +452,7 @@ fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound, command
 /// Whether this is the owner's own chat. Where nobody is named as owner it is that of everybody who was let in by hand.
 fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, standing: Standing) -> bool {
     let is_named = |Entry(entry): &Entry| entry != "*";
-    let names_owners =
-        !written_owners(config).is_empty() || access.allow_from.iter().flatten().any(is_named);
+    let names_owners = !written_owners(config).is_empty() || access.allow_from.iter().flatten().any(is_named);
     let is_let_in = !names_owners && access.dm_policy != DmPolicy::Open;
     event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
 }

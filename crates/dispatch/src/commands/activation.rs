@@ -5,12 +5,17 @@ use openclaw_protocol::params::sessions::GroupActivation;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::ChatType;
 
+use super::argument_menu::ArgumentMenu;
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, Context};
 
 pub(super) const COMMAND: Command =
     Command::new("activation", Category::Management, Does::Answers(run), "Set when a group is answered.")
-        .taking(Takes::Words, "mention|always");
+        .taking(Takes::Words, "mention|always")
+        .offering(ArgumentMenu::Here(|context| {
+            let modes: &[&str] = if is_group(context) { &["mention", "always"] } else { &[] };
+            Box::pin(async { modes.iter().map(|mode| (*mode).to_owned()).collect() })
+        }));
 
 const USAGE: &str = "⚙️ Usage: /activation mention|always";
 const NO_GROUP: &str = "⚙️ Group activation only applies to group chats.";

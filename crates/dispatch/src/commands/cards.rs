@@ -39,6 +39,13 @@ pub(crate) fn current(model: &ModelRef) -> String {
     )
 }
 
+/// The same where the way to the others is a button.
+pub(crate) fn current_above_buttons(model: &ModelRef) -> String {
+    format!(
+        "Current: {model}\n\nTap below to browse models, or use:\n/model <provider/model> to switch\n/model status for details"
+    )
+}
+
 /// What `/model status` knows.
 pub(crate) struct Status<'a> {
     /// The model in use.

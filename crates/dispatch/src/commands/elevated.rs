@@ -3,10 +3,10 @@
 use openclaw_sessions::entry::ElevatedLevel;
 use openclaw_tools::Elevated;
 
-use super::Hints;
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
-use super::levels;
 use super::table::{Category, Command, Does, Needs, Takes};
+use super::{Context, Hints, levels};
 use crate::runner::elevated::{Asker, level, refusal};
 
 pub(super) const NAME: &str = "elevated";
@@ -19,7 +19,14 @@ pub(super) const COMMAND: Command = Command::new(
 )
 .called(&["elev"])
 .taking(Takes::Level, "[on|off|ask|full]")
-.needing(Needs::Approvals);
+.needing(Needs::Approvals)
+.offering(ArgumentMenu::Here(|context| {
+    let levels: &[&str] = match refusal(&context.settings.config, asker(context)) {
+        None => &["on", "off", "ask", "full"],
+        Some(_) => &[],
+    };
+    Box::pin(async { levels.iter().map(|level| (*level).to_owned()).collect() })
+}));
 
 /// Said where nothing runs in a sandbox.
 const DIRECT: &str = "\n⚙️ Runtime is direct; sandboxing does not apply.";
@@ -32,18 +39,21 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.elevated = levels::elevated(argument);
 }
 
+fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
+    Asker {
+        agent: &context.agent.id,
+        key: context.key,
+        origin: context.row.payload.origin.as_deref(),
+        by_person: true,
+    }
+}
+
 fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
         let context = wished.context;
         let config = &context.settings.config;
-        let asker = Asker {
-            agent: &context.agent.id,
-            key: context.key,
-            origin: context.row.payload.origin.as_deref(),
-            by_person: true,
-        };
         let is_sandboxed = context.is_sandboxed();
-        if let Some(refusal) = refusal(config, asker) {
+        if let Some(refusal) = refusal(config, asker(context)) {
             return Ok(Settled::refused(Elevated::unavailable(is_sandboxed, &refusal)));
         }
         let direct = if is_sandboxed { "" } else { DIRECT };

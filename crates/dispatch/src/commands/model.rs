@@ -5,8 +5,10 @@ use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 use serde::{Deserialize, Serialize};
 
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
+use super::response::{Response, Showing};
 use super::table::{Category, Command, Does, Takes};
 use super::{CommandError, Context, Hints, cards, models};
 use crate::session_model::{AskedModel, is_forbidden};
@@ -16,7 +18,8 @@ pub(super) const DIRECTIVE: Directive =
     Directive { take: take_directive, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show or choose the model.")
-        .taking(Takes::Level, "[<provider/model>|<alias>|list|status]");
+        .taking(Takes::Level, "[<provider/model>|<alias>|list|status]")
+        .offering(ArgumentMenu::Own(show));
 
 /// A model that is asked for, maybe with a credential of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,14 @@ impl ModelWish {
             Self::ProfileAlone => "@profile".to_owned(),
         }
     }
+}
+
+/// The model in use, with the way to the others as a button.
+fn show<'a>(context: &'a Context<'a>) -> Showing<'a> {
+    Box::pin(async move {
+        let current = context.current(&context.choices().await).await.0;
+        Ok(Response { text: cards::current_above_buttons(&current), buttons: models::browse(), then: None })
+    })
 }
 
 fn settle(wished: Wished<'_>) -> Settling<'_> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use openclaw_channels::Button;
 use openclaw_models::{Choices, ModelRef, ProviderId};
 
 use super::Context;
@@ -55,6 +56,11 @@ fn run<'a>(context: &'a Context<'a>, text: &'a str) -> Showing<'a> {
         }
         Ok(answer(&asked, choices.known()).into())
     })
+}
+
+/// A button that opens the list of providers.
+pub(super) fn browse() -> Vec<Vec<Button>> {
+    vec![vec![button("Browse providers", PROVIDERS)]]
 }
 
 /// What a button of the lists asks for.
@@ -125,7 +131,7 @@ fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -
 }
 
 /// The row of a model; none where its name is too long for a button.
-fn choice(provider: &str, model: &str, current: &ModelRef) -> Option<Vec<openclaw_channels::Button>> {
+fn choice(provider: &str, model: &str, current: &ModelRef) -> Option<Vec<Button>> {
     let data = format!("{CHOOSE}{provider}/{model}");
     let is_current = current.provider.as_str() == provider && current.model == model;
     let sign = if is_current { " ✓" } else { "" };

@@ -4,6 +4,7 @@ use openclaw_config::settings::{QueueDrop, QueueMode};
 use openclaw_sessions::SessionEntry;
 
 use super::Hints;
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
@@ -14,7 +15,8 @@ pub(super) const NAME: &str = "queue";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how messages wait during a run.")
-        .taking(Takes::Level, "[mode] [debounce:<time>] [cap:<n>] [drop:<policy>]");
+        .taking(Takes::Level, "[mode] [debounce:<time>] [cap:<n>] [drop:<policy>]")
+        .offering(ArgumentMenu::Fixed(&["steer", "interrupt", "followup", "collect", "steer-backlog"]));
 
 const MODES: &str = "steer, followup, collect, steer+backlog, interrupt";
 

@@ -1,6 +1,7 @@
 //! `/reasoning`: whether people see what the model thinks.
 
 use super::Hints;
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::{self, Reasoning};
 use super::table::{Category, Command, Does, Takes};
@@ -10,7 +11,8 @@ pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_me
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
         .called(&["reason"])
-        .taking(Takes::Level, "[on|off|stream]");
+        .taking(Takes::Level, "[on|off|stream]")
+        .offering(ArgumentMenu::Fixed(&["on", "off", "stream"]));
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "reason"], reading, |word| levels::reasoning(word).is_some())

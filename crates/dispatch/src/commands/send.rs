@@ -3,6 +3,7 @@
 
 use openclaw_sessions::entry::SendPolicy;
 
+use super::argument_menu::ArgumentMenu;
 use super::table::{By, Category, Command, Does, Takes};
 use super::{Answering, Context};
 
@@ -10,6 +11,7 @@ pub(super) const COMMAND: Command = Command {
     by: By::Owner,
     ..Command::new("send", Category::Management, Does::Answers(run), "Let this session send, or not.")
         .taking(Takes::Words, "on|off|inherit")
+        .offering(ArgumentMenu::Fixed(&["on", "off", "inherit"]))
 };
 
 const USAGE: &str = "⚙️ Usage: /send on|off|inherit";

@@ -2,6 +2,7 @@
 
 use openclaw_config::settings::Commands;
 
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Wish, settle};
 use super::line::skip_colon;
 use super::response::{Response, Showing};
@@ -28,6 +29,8 @@ pub(super) struct Command {
     pub(super) by: By,
     /// What a client of the gateway must be allowed for it, as for the method that does the same.
     pub(super) needs: Needs,
+    /// What it shows as buttons where it is called with nothing behind it.
+    pub(super) argument_menu: ArgumentMenu,
     /// Whether the configuration has it.
     pub(super) is_on: fn(&Commands) -> bool,
 }
@@ -139,6 +142,7 @@ impl Command {
             inline: false,
             by: By::Authorised,
             needs: Needs::Writing,
+            argument_menu: ArgumentMenu::None,
             is_on: |_| true,
         }
     }
@@ -151,6 +155,11 @@ impl Command {
 
     pub(super) const fn taking(self, takes: Takes, arguments: &'static str) -> Self {
         Self { takes, arguments, ..self }
+    }
+
+    /// The same, with choices that can be pressed.
+    pub(super) const fn offering(self, argument_menu: ArgumentMenu) -> Self {
+        Self { argument_menu, ..self }
     }
 
     /// The same, with other names.
@@ -258,12 +267,18 @@ pub(super) async fn run(
     if let Some(refusal) = refusal(context, command, arguments) {
         return Ok(refusal.into());
     }
+    if let Some(own) = command.own_answer(context, arguments) {
+        return own.await;
+    }
+    let buttons = command.choices_shown(context, arguments).await;
     match command.does {
+        Does::Answers(_) if !buttons.is_empty() => Ok(command.question(buttons)),
         Does::Answers(run) => run(context, arguments).await.map(Response::from),
         Does::Shows(run) => run(context, arguments).await,
         Does::Directive(_) => {
             let wish = Wish { name: name.to_owned(), arguments: arguments.to_owned() };
-            settle(context, &[wish]).await.map(Response::from)
+            let text = settle(context, &[wish]).await?;
+            Ok(Response { text, buttons, then: None })
         }
         Does::Resets | Does::Stops | Does::Compacts | Does::Missing => Ok(not_there(name).into()),
     }

@@ -2,6 +2,7 @@
 
 use openclaw_models::{Ask, AskedThinking, ModelRef, SelectError, ThinkingLevel, thinking};
 
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::table::{Category, Command, Does, Takes};
 use super::{CommandError, Hints, levels};
@@ -12,7 +13,13 @@ pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_me
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
         .called(ALIASES)
-        .taking(Takes::Level, "[level]");
+        .taking(Takes::Level, "[level]")
+        .offering(ArgumentMenu::Here(|context| {
+            Box::pin(async {
+                let model = context.current(&context.choices().await).await.0;
+                options(&model).split(", ").map(str::to_owned).collect()
+            })
+        }));
 
 const LEVELS: &str = "off, minimal, low, medium, high";
 /// A provider whose models think or don't.

@@ -8,6 +8,7 @@ use openclaw_protocol::params::usage::{
 use openclaw_sessions::entry::ResponseUsage;
 use openclaw_sessions::usage::{self, Ledger, UsageError};
 
+use super::argument_menu::ArgumentMenu;
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, Context};
 use crate::surroundings::{Surroundings, prices};
@@ -18,7 +19,8 @@ pub(super) const COMMAND: Command = Command::new(
     Does::Answers(run),
     "Show tokens below answers, or what was spent.",
 )
-.taking(Takes::Words, "[off|tokens|full|cost]");
+.taking(Takes::Words, "[off|tokens|full|cost]")
+.offering(ArgumentMenu::Fixed(&["off", "tokens", "full", "cost"]));
 
 const USAGE: &str = "⚙️ Usage: /usage off|tokens|full|cost";
 /// A day before every session.

@@ -2,6 +2,7 @@
 
 use openclaw_sessions::entry::VerboseLevel;
 
+use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::table::{Category, Command, Does, Takes};
 use super::{Hints, levels};
@@ -11,7 +12,8 @@ pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_me
 pub(super) const COMMAND: Command =
     Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show tools at work, or not.")
         .called(&["v"])
-        .taking(Takes::Level, "[on|full|off]");
+        .taking(Takes::Level, "[on|full|off]")
+        .offering(ArgumentMenu::Fixed(&["on", "full", "off"]));
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "v"], reading, |word| levels::verbose(word).is_some())

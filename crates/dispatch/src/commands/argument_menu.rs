@@ -1,0 +1,117 @@
+//! Commands with fixed choices, called without one: where buttons can be shown the choices are buttons, two in a row (spec `channels.md`
+//! §7.5). A button says what its presser could have typed, such as `/think high`.
+
+use std::pin::Pin;
+
+use openclaw_channels::Button;
+
+use super::Context;
+use super::response::{Response, Showing, button};
+use super::table::Command;
+
+/// Buttons in a row.
+const IN_A_ROW: usize = 2;
+
+/// Choices that are known only where the command is given.
+pub(super) type Offering<'a> = Pin<Box<dyn Future<Output = Vec<String>> + Send + 'a>>;
+
+/// What a command shows where it is called with nothing behind it.
+#[derive(Clone, Copy)]
+pub(super) enum ArgumentMenu {
+    /// No buttons.
+    None,
+    /// These.
+    Fixed(&'static [&'static str]),
+    /// Those that there are here, which may be none.
+    Here(for<'a> fn(&'a Context<'a>) -> Offering<'a>),
+    /// An answer of its own.
+    Own(for<'a> fn(&'a Context<'a>) -> Showing<'a>),
+}
+
+impl Command {
+    /// The choices of a command that is called without one, where buttons can be shown.
+    pub(super) async fn choices_shown(&self, context: &Context<'_>, arguments: &str) -> Vec<Vec<Button>> {
+        if !arguments.trim().is_empty() || !context.shows_buttons() {
+            return Vec::new();
+        }
+        let choices = match self.argument_menu {
+            ArgumentMenu::None | ArgumentMenu::Own(_) => Vec::new(),
+            ArgumentMenu::Fixed(choices) => choices.iter().map(|choice| (*choice).to_owned()).collect(),
+            ArgumentMenu::Here(offered) => offered(context).await,
+        };
+        rows(self.name, &choices)
+    }
+
+    /// The answer of its own that a command has where buttons can be shown, called with nothing behind it.
+    pub(super) fn own_answer<'a>(&self, context: &'a Context<'a>, arguments: &str) -> Option<Showing<'a>> {
+        let ArgumentMenu::Own(show) = self.argument_menu else { return None };
+        (arguments.trim().is_empty() && context.shows_buttons()).then(|| show(context))
+    }
+
+    /// What stands above the buttons of a command that says nothing of how things are, in OpenClaw's words.
+    pub(super) fn question(&self, buttons: Vec<Vec<Button>>) -> Response {
+        let choices: Vec<&str> = buttons.iter().flatten().map(|button| button.text.as_str()).collect();
+        Response { text: format!("Choose {} for /{}.", spoken(&choices), self.name), buttons, then: None }
+    }
+}
+
+fn rows(command: &str, choices: &[String]) -> Vec<Vec<Button>> {
+    let buttons: Vec<Button> =
+        choices.iter().map(|choice| button(choice, format!("/{command} {choice}"))).collect();
+    buttons.chunks(IN_A_ROW).map(<[Button]>::to_vec).collect()
+}
+
+/// `a`, `a or b`, `a, b, or c`.
+fn spoken(choices: &[&str]) -> String {
+    match choices {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [one, other] => format!("{one} or {other}"),
+        [most @ .., last] => format!("{}, or {last}", most.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::COMMANDS;
+    use super::*;
+
+    #[test]
+    fn choices_are_buttons_two_in_a_row_that_say_what_could_be_typed() {
+        let choices = ["off", "tokens", "full"].map(str::to_owned);
+        let data = |row: &Vec<Button>| row.iter().map(|button| button.data.clone()).collect::<Vec<_>>();
+        let found: Vec<_> = rows("usage", &choices).iter().map(data).collect();
+        assert_eq!(found, [vec!["/usage off", "/usage tokens"], vec!["/usage full"]]);
+        assert!(rows("usage", &[]).is_empty());
+    }
+
+    #[test]
+    fn a_question_names_the_choices_as_people_do() {
+        let usage = COMMANDS.iter().find(|row| row.name == "usage").unwrap();
+        let rows = [
+            (&["mention", "always"][..], "Choose mention or always for /usage."),
+            (&["on", "off", "inherit"], "Choose on, off, or inherit for /usage."),
+        ];
+        for (choices, expect) in rows {
+            let choices: Vec<String> = choices.iter().map(|choice| (*choice).to_owned()).collect();
+            assert_eq!(usage.question(super::rows("usage", &choices)).text, expect);
+        }
+    }
+
+    /// Telegram takes 64 bytes; and a choice that its command does not take would be words for the agent.
+    #[test]
+    fn fixed_choices_fit_into_buttons_and_are_commands() {
+        for row in COMMANDS {
+            let ArgumentMenu::Fixed(choices) = row.argument_menu else { continue };
+            for choice in choices {
+                let typed = format!("/{} {choice}", row.name);
+                assert!(typed.len() <= 64, "{typed}");
+                let spoken = super::super::Spoken::words(&typed);
+                let models = openclaw_models::reference::ModelNames::default();
+                let names = super::super::Names { models: &models, triggers: &[], skills: &[] };
+                let read = super::super::read(spoken, names);
+                assert!(read.is_for_gateway_alone(), "{typed}");
+            }
+        }
+    }
+}
