@@ -17,25 +17,25 @@ use crate::gateway;
 use crate::telegram::{bot, open};
 use crate::telegram_groups::until;
 
-async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
+pub(crate) async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
     let ended = openclaw(gateway, words).await;
     assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
     ended.out
 }
 
-async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
+pub(crate) async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
     let out = ok(gateway, words).await;
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
 /// A poll that is answered is followed by another.
-async fn connected(server: &TelegramServer) {
+pub(crate) async fn connected(server: &TelegramServer) {
     server.push(json!({}));
     server.nth_call("getUpdates", 2).await;
 }
 
 #[track_caller]
-fn has(text: &str, words: &[&str]) {
+pub(crate) fn has(text: &str, words: &[&str]) {
     for words in words {
         assert!(text.contains(words), "no \"{words}\" in:\n{text}");
     }
@@ -178,8 +178,9 @@ async fn what_was_given_up_and_what_was_sent_by_hand_can_be_traced() {
     server.push(private_message(6, "hello"));
     server.nth_answer("sendMessage", 2).await;
     let status = ok(&gateway, &["channels", "status"]).await;
-    has(&status, &["1 message could not be sent and was given up. (Run: openclaw trace send:"]);
-    let id = status.split("openclaw trace ").nth(1).unwrap().split(')').next().unwrap();
+    has(&status, &["1 message could not be sent and was given up. (Run: openclaw message failed)"]);
+    let listed = json_of(&gateway, &["message", "failed", "--json"]).await;
+    let id = listed["failed"][0]["id"].as_str().unwrap();
     let traced = ok(&gateway, &["trace", id]).await;
     has(&traced, &["sent on purpose", "by telegram default to 5", ": failed", "blocked by the user"]);
     has(&ok(&gateway, &["channels", "logs", "--channel", "telegram"]).await, &["a delivery is given up"]);

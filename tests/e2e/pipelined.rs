@@ -128,6 +128,32 @@ async fn words_behind_a_sessions_first_message_come_after_it() {
 }
 
 #[tokio::test]
+async fn words_that_are_sent_at_once_beside_a_run_keep_their_order() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("noted-{pair}");
+        client.send("chat.send", message(&session, "old", &format!("run-{pair}"))).await.unwrap();
+        let notes: Vec<String> = (0..8).map(|n| format!("note {n}")).collect();
+        let mut asked = Vec::new();
+        for note in &notes {
+            let params = json!({"sessionKey": session, "message": note});
+            asked.push(client.send("chat.inject", params).await.unwrap());
+        }
+        for id in &asked {
+            assert!(client.answer(id).await.unwrap().ok);
+        }
+        let mut history = history(&mut client, &session).await;
+        history.retain(|line| line.contains("note "));
+        let expected: Vec<String> = notes.iter().map(|note| format!("assistant: {note}")).collect();
+        assert_eq!(history, expected, "{session}");
+        client.request("chat.abort", json!({"sessionKey": session})).await.unwrap();
+        client.take_passed();
+    }
+}
+
+#[tokio::test]
 async fn a_command_behind_what_begins_anew_is_answered_in_the_new_conversation() {
     let model = model().await;
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();

@@ -57,6 +57,25 @@ fn words(request: &Captured) -> String {
     words.split('\n').next().unwrap_or_default().to_owned()
 }
 
+/// What an agent was told, without the times in it.
+pub(crate) fn undated(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(" id:") {
+        let (before, behind) = rest.split_at(at + " id:".len());
+        let (Some(space), Some(end)) = (behind.find(' '), behind.find(']')) else { break };
+        shown.push_str(before);
+        if space < end {
+            shown.push_str(&behind[..space]);
+            shown.push_str(" …");
+        } else {
+            shown.push_str(&behind[..end]);
+        }
+        rest = &behind[end..];
+    }
+    shown + rest
+}
+
 pub(crate) fn open() -> Value {
     json!({"dmPolicy": "open", "allowFrom": ["*"]})
 }
@@ -77,10 +96,7 @@ async fn a_private_message_is_answered_where_it_was_said() {
     assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(5), &json!("Hello <b>Ada</b>.")));
     model.arrived(1).await;
     let request = &model.requests()[0];
-    assert_eq!(
-        last_said(request),
-        "[Telegram Ada Lovelace (@user5) id:5 Thu 2025-01-02T03:04Z] hi\n[message_id: 11]"
-    );
+    assert_eq!(undated(&last_said(request)), "[Telegram Ada Lovelace (@user5) id:5 …] hi\n[message_id: 11]");
     let mut client = gateway.client().await.unwrap();
     let sessions = client.request("sessions.list", json!({})).await.unwrap();
     let row = &sessions["sessions"][0];
@@ -128,11 +144,11 @@ async fn a_group_is_answered_when_it_speaks_to_the_bot_and_told_what_was_said_be
     assert_eq!((&sent.params["chat_id"], &sent.params["text"]), (&json!(-100), &json!("yes")));
     let request = &model.requests()[0];
     assert_eq!(
-        last_said(request),
+        undated(&last_said(request)),
         "[Chat messages since your last reply - for context]\n\
-         [Telegram Team id:-100 Thu 2025-01-02T03:04Z] Ada Lovelace (5): lunch at noon\n\n\
+         [Telegram Team id:-100 …] Ada Lovelace (5): lunch at noon\n\n\
          [Current message - respond to this]\n\
-         [Telegram Team id:-100 Thu 2025-01-02T03:04Z] Ada Lovelace (6): @fake_test_bot agreed?\n[message_id: 11]"
+         [Telegram Team id:-100 …] Ada Lovelace (6): @fake_test_bot agreed?\n[message_id: 11]"
     );
     let system = request.body["messages"][0]["content"].to_string();
     assert!(system.contains("inside the Telegram group") && system.contains("Be brief."), "{system}");

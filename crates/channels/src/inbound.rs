@@ -62,6 +62,11 @@ pub enum InboundEvent {
         /// Whether it was taken back.
         removed: bool,
     },
+    /// What the platform brought can't be read. Kept so that it can be asked what became of it.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+    },
     /// A group got another id, and is meant by every later message.
     Moved {
         /// The new target.

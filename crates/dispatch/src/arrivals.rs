@@ -10,6 +10,7 @@ mod desks;
 mod gate;
 mod handover;
 mod moved;
+pub(crate) mod offline;
 mod press;
 mod record;
 mod silent_groups;

@@ -25,10 +25,10 @@ use tokio_util::task::TaskTracker;
 
 pub use delivery::{Delivery, DeliveryStatus, FailedDelivery};
 pub(crate) use lanes::{LaneKey, OpenDelivery};
-pub use states::{DeliveryState, DeliveryFailure};
 #[cfg(test)]
 pub(crate) use states::Retry;
 pub(crate) use states::Verdict;
+pub use states::{DeliveryFailure, DeliveryState};
 
 use crate::clock::Clock;
 use crate::journal::{AccountCounts, Journal, JournalError, NewDelivery, Update};

@@ -75,7 +75,7 @@ impl BotApi {
         let id = bot.next;
         let person = json!({"id": chat, "is_bot": false, "first_name": "Ada"});
         let message = json!({
-            "message_id": id, "date": 1_735_787_045, "chat": {"id": chat, "type": "private", "first_name": "Ada"},
+            "message_id": id, "date": now(), "chat": {"id": chat, "type": "private", "first_name": "Ada"},
             "from": person, "text": text,
         });
         bot.updates.push_back((id, json!({"update_id": id, "message": message}).to_string()));
@@ -218,4 +218,9 @@ fn read_request(reader: &mut impl BufRead) -> Result<Option<(String, Value)>> {
     let mut body = Vec::new();
     reader.take(length).read_to_end(&mut body)?;
     Ok(Some((path, serde_json::from_slice(&body).unwrap_or_default())))
+}
+
+/// In seconds.
+fn now() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }

@@ -15,6 +15,7 @@ use super::addresses::{Addresses, FirstFamily};
 use super::api_root::{ApiRoot, is_loopback};
 use super::credentials::BotToken;
 use super::failure::ApiError;
+use super::update;
 use super::wire::Wire as _;
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -225,12 +226,9 @@ fn parse_proxy(text: &str) -> Result<url::Url, String> {
     url.ok_or_else(|| "channels.telegram.proxy must be an http or https address".to_owned())
 }
 
-/// An answer that came and can't be read. Its beginning names the first update in it, if it has updates.
+/// An answer that came and can't be read. It names the first update in it, if it has updates.
 fn unread(what: String, answer: &[u8]) -> ApiError {
-    let head = String::from_utf8_lossy(answer.get(..HEAD).unwrap_or(answer)).into_owned();
-    let behind = head.split_once("\"update_id\"").map(|(_, behind)| behind.trim_start_matches([' ', ':']));
-    let digits = behind.map(|behind| behind.chars().take_while(char::is_ascii_digit).collect::<String>());
-    ApiError::Unread { what, update: digits.and_then(|digits| digits.parse().ok()) }
+    ApiError::Unread { what, update: update::number_in(answer) }
 }
 
 /// How certificates are checked. The system's are read once: each reading takes time and megabytes, and a bot has a client for its

@@ -148,7 +148,8 @@ async fn hand_over(
         tracing::warn!(account = bot.id, "an answer of Telegram has no update that can be read");
         return Some(polling.not_taken(rand::random()));
     }
-    let is_new = |update: &&Value| update::id(update).is_some_and(|id| polling.is_new(id));
+    // One without a number is remembered as one that can't be read.
+    let is_new = |update: &&Value| update::id(update).is_none_or(|id| polling.is_new(id));
     let read: Vec<update::Update> =
         list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now_ms())).collect();
     let callbacks: Vec<String> = read.iter().filter_map(|update| update.callback.clone()).collect();
@@ -168,12 +169,16 @@ async fn hand_over(
 }
 
 /// An update that can't be read is not asked for for ever.
-async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, offset: &mut Offset, update: i64) {
-    tracing::error!(account, update, "an update of Telegram can't be read and is passed over");
+async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, offset: &mut Offset, number: i64) {
+    let event = update::numbered_unreadable(number, account, "it is no JSON, or too long", now_ms());
+    if give(io, vec![event]).await.is_err() {
+        // It is asked for once more.
+        return;
+    }
     io.status.update(|status| {
-        status.last_error = Some(format!("Telegram's update {update} can't be read and was passed over"));
+        status.last_error = Some(format!("Telegram's update {number} can't be read and was passed over"));
     });
-    if let Some(taken) = polling.took(Some(update), now_ms()) {
+    if let Some(taken) = polling.took(Some(number), now_ms()) {
         offset.write_down(account, taken).await;
     }
 }

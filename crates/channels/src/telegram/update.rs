@@ -1,11 +1,12 @@
 //! From an update to what happened. A kind that is not known, or that is not as it should be, brings nothing and harms no other.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::entities::Me;
 use super::wire::Wire as _;
 use super::{message, people, thread};
-use crate::{Address, Conversation, Inbound, InboundEvent, Sender};
+use crate::{Address, Conversation, ConversationKind, Inbound, InboundEvent, Sender};
 
 /// The kinds that are asked for.
 pub(super) const KINDS: &[&str] = &[
@@ -17,6 +18,8 @@ pub(super) const KINDS: &[&str] = &[
     "message_reaction",
     "my_chat_member",
 ];
+/// The conversation of what can't be read.
+const UNKNOWN: &str = "unknown";
 /// Reactions of one update that are told; a person has three at most.
 const MOST_REACTIONS: usize = 10;
 
@@ -36,12 +39,17 @@ pub(super) fn id(update: &Value) -> Option<i64> {
 
 /// Reads an update for an account. `now` stands in where the platform says no time.
 pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
-    let Some(number) = id(update) else { return Update::default() };
-    let scene = Scene { number, account, me, now };
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
-    let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.object(kind)?))) else {
+    let Some(number) = id(update) else {
+        return one(Some(unreadable(&update.to_string(), account, "it has no number", now)));
+    };
+    let scene = Scene { number, account, me, now };
+    let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.get(*kind)?))) else {
         return Update::default();
     };
+    if let Some(why) = flaw(kind, content) {
+        return one(Some(numbered_unreadable(number, account, &why, now)));
+    }
     match kind {
         "message" | "channel_post" => one(scene.message(content)),
         "edited_message" | "edited_channel_post" => one(scene.edited(content)),
@@ -55,6 +63,75 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
             Update::default()
         }
     }
+}
+
+/// Why an update of a kind that is known can't be read; `None` where it can, though there may be nothing in it for us.
+fn flaw(kind: &str, content: &Value) -> Option<String> {
+    let place = if kind == "callback_query" { content.at("message") } else { content };
+    // A button below an old message comes without that.
+    let has_place = kind == "callback_query" && !place.is_object();
+    let is_sound = content.is_object() && (has_place || place.at("chat").int("id").is_some());
+    let has_number = kind == "my_chat_member" || has_place || place.int("message_id").is_some();
+    match (is_sound, has_number) {
+        (true, true) => None,
+        (false, _) => Some(format!("its {kind} has no chat")),
+        (true, false) => Some(format!("its {kind} has no message_id")),
+    }
+}
+
+/// What came and can't be read, with its number.
+pub(super) fn numbered_unreadable(number: i64, account: &str, why: &str, now: i64) -> Inbound {
+    tracing::error!(account, update = number, why, "an update of Telegram can't be read and is passed over");
+    Inbound { native_id: format!("update:{number}"), ..silent(account, why, now) }
+}
+
+/// An event of which nothing is known.
+fn silent(account: &str, why: &str, now: i64) -> Inbound {
+    Inbound {
+        native_id: String::new(),
+        address: Address {
+            channel: super::ID.to_owned(),
+            account: account.to_owned(),
+            target: UNKNOWN.to_owned(),
+            thread: None,
+        },
+        conversation: Conversation {
+            kind: ConversationKind::Direct,
+            title: None,
+            thread_title: None,
+            is_forum: false,
+            space: None,
+            descriptions: Vec::new(),
+        },
+        sender: Sender::default(),
+        event: InboundEvent::Unreadable { why: why.to_owned() },
+        at: now,
+    }
+}
+
+/// What came and can't be read: with the number that stands in it, or with one made of it, so that it is one and the same when it is
+/// brought again.
+pub(super) fn unreadable(text: &str, account: &str, why: &str, now: i64) -> Inbound {
+    if let Some(number) = number_in(text.as_bytes()) {
+        return numbered_unreadable(number, account, why, now);
+    }
+    let mut digest = Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut hex, byte| {
+        hex.push_str(&format!("{byte:02x}"));
+        hex
+    });
+    digest.insert_str(0, "unreadable:");
+    tracing::error!(account, event = digest, why, "an update of Telegram can't be read and is passed over");
+    Inbound { native_id: digest, ..silent(account, why, now) }
+}
+
+/// The number of the first update that stands in an answer or a push that can't be read.
+pub(super) fn number_in(text: &[u8]) -> Option<i64> {
+    const KEY: &[u8] = b"\"update_id\"";
+    let at = text.windows(KEY.len()).position(|window| window == KEY)?;
+    let behind = text.get(at + KEY.len()..)?;
+    let digits = behind.iter().skip_while(|byte| matches!(byte, b' ' | b':' | b'\n' | b'\t' | b'\r'));
+    let digits: Vec<u8> = digits.take_while(|byte| byte.is_ascii_digit()).copied().collect();
+    std::str::from_utf8(&digits).ok()?.parse().ok()
 }
 
 /// What all of an update's events share.

@@ -27,7 +27,7 @@ use super::polling::{Next, Polling};
 use super::receive::{Answers, failed, give, works};
 use super::update;
 use super::wire::Wire as _;
-use crate::{AccountIo, Exit};
+use crate::{AccountIo, Exit, InboundEvent};
 
 const HOST: &str = "127.0.0.1";
 const PORT: u16 = 8787;
@@ -226,29 +226,38 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
     is_telegram.store(true, Ordering::Relaxed);
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
     let value = match tokio::time::timeout(BODY_TIMEOUT, body).await {
-        Ok(Ok(body)) => serde_json::from_slice::<Value>(&body.to_bytes()).map_err(|error| error.to_string()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(format!("longer than {MAX_BODY} bytes")),
+        Ok(Ok(body)) => {
+            let body = body.to_bytes();
+            let text = || String::from_utf8_lossy(&body).into_owned();
+            serde_json::from_slice::<Value>(&body).map_err(|error| (error.to_string(), text()))
+        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err((format!("longer than {MAX_BODY} bytes"), String::new()))
+        }
         // Telegram brings it again.
         Ok(Err(_)) | Err(_) => return answer(StatusCode::REQUEST_TIMEOUT, ""),
     };
-    let value = match value {
-        Ok(value) => value,
-        Err(why) => {
-            // Refused, it would be brought again for a day, and what comes behind it would wait.
-            tracing::error!(
-                account = hook.account,
-                why,
-                "an update of Telegram can't be read and is passed over"
-            );
-            let text = format!("an update of Telegram can't be read and was passed over: {why}");
-            hook.io.status.update(|status| status.last_error = Some(text));
-            return answer(StatusCode::OK, "");
+    // Refused, one that can't be read would be brought again for a day, and what comes behind it would wait.
+    let update = match value {
+        Ok(value) => update::read(&value, &hook.account, &hook.me, now_ms()),
+        Err((why, text)) => {
+            let event = update::unreadable(&text, &hook.account, &why, now_ms());
+            update::Update { events: vec![event], callback: None }
         }
     };
-    let update = update::read(&value, &hook.account, &hook.me, now_ms());
+    let flaw = update.events.iter().find_map(|event| match &event.event {
+        InboundEvent::Unreadable { why } => Some(format!(
+            "an update of Telegram ({}) can't be read and was passed over: {why}",
+            event.native_id
+        )),
+        _ => None,
+    });
     match give(&hook.io, update.events).await {
         Ok(()) => {
             works(&hook.io);
+            if let Some(flaw) = flaw {
+                hook.io.status.update(|status| status.last_error = Some(flaw));
+            }
             if let Some(callback) = update.callback {
                 hook.answers.lock().add(callback);
             }

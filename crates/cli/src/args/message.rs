@@ -509,7 +509,10 @@ mod tests {
         }
         Line::try_parse_from(["message", "poll"]).unwrap_err();
         let args = parsed(&["retry", "a:1", "b:2", "--json"]);
-        assert_eq!((args.row.action, args.texts("ids"), args.json), (RETRY, vec!["a:1".to_owned(), "b:2".to_owned()], true));
+        assert_eq!(
+            (args.row.action, args.texts("ids"), args.json),
+            (RETRY, vec!["a:1".to_owned(), "b:2".to_owned()], true)
+        );
     }
 
     #[test]

@@ -119,7 +119,8 @@ impl Desk {
             Verdict::Admitted(admitted) => {
                 let now = Instant::now();
                 let (key, policy) = (admitted.gathering_key(), admitted.gathering());
-                let gathered = self.gathering.push(now, &key, policy, *admitted);
+                let piece = admitted.piece();
+                let gathered = self.gathering.push(now, &key, policy, piece, *admitted);
                 self.ready.extend(gathered);
             }
         }

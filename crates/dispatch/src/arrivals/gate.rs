@@ -22,11 +22,12 @@ use openclaw_sessions::routing::{self, Route};
 use serde_json::Value;
 
 use super::ask::Asking;
-use super::{Fate, MovedGroup, handover};
+use super::offline::Lateness;
+use super::{Fate, MovedGroup, handover, offline};
 use crate::ack_reaction;
 use crate::commands::{self, buttons};
 use crate::handle::Dispatch;
-use crate::incoming::debounce::Gather;
+use crate::incoming::debounce::{Gather, Piece};
 use crate::incoming::{Utterance, compose};
 use crate::journal::Update;
 
@@ -34,6 +35,7 @@ use crate::journal::Update;
 const HISTORY: u32 = 50;
 /// Characters from which on a text counts as cut by its platform; only for messages that say so.
 const NO_CHANNEL: &str = "no-channel";
+const UNREADABLE: &str = "unreadable";
 const CONFIG: &str = "config";
 const ROUTE: &str = "route";
 const REACTION: &str = "reaction-notifications";
@@ -53,6 +55,8 @@ pub(super) struct Admitted {
     pub(super) event: Inbound,
     pub(super) route: Route,
     pub(super) standing: Standing,
+    /// How late it is.
+    pub(super) lateness: Lateness,
     /// Whether whoever reads there may know why something failed.
     pub(super) hears_reasons: bool,
     pub(super) group: Option<GroupView>,
@@ -77,6 +81,12 @@ impl Admitted {
         Utterance::of(&self.event).map(|one| one.message)
     }
 
+    /// Whether it is a command, and may be one.
+    pub(super) fn is_command(&self) -> bool {
+        let is_one = commands::is_one(&self.command_text) || commands::stop::is_stop(&self.command_text);
+        self.standing.commands == Authority::Granted && (is_one || self.pressed.is_some())
+    }
+
     /// Whether it asks to stop, and may.
     pub(super) fn is_stop(&self) -> bool {
         self.standing.commands == Authority::Granted && commands::stop::is_stop(&self.command_text)
@@ -93,6 +103,12 @@ impl Admitted {
         self.event.sender.id.clone()
     }
 
+    /// What it is of a longer text that its platform cut.
+    pub(super) fn piece(&self) -> Piece {
+        self.message()
+            .map_or(Piece { number: None, chars: 0 }, |message| Piece::of(&message.message_id, &message.text))
+    }
+
     /// With what it is gathered.
     pub(super) fn gathering(&self) -> Gather {
         let Some(message) = self.message() else { return Gather::Alone };
@@ -103,7 +119,7 @@ impl Admitted {
             return Gather::Alone;
         }
         if message.goes_on {
-            return Gather::GoesOn(message.text.chars().count());
+            return Gather::GoesOn;
         }
         let is_text =
             message.media.is_empty() && message.location.is_none() && !message.text.trim().is_empty();
@@ -114,7 +130,10 @@ impl Admitted {
 /// Decides about an event.
 pub(super) async fn judge(dispatch: &Dispatch, number: i64, event: Inbound, received_at: i64) -> Verdict {
     match decide(dispatch, number, event, received_at).await {
-        Ok(admitted) => Verdict::Admitted(Box::new(admitted)),
+        Ok(admitted) => match offline::settle(dispatch, &admitted).await {
+            Some(fate) => Verdict::Decided(fate),
+            None => Verdict::Admitted(Box::new(admitted)),
+        },
         Err(fate) => Verdict::Decided(fate),
     }
 }
@@ -140,6 +159,10 @@ async fn decide(
         Some(at_work) => access.with_ids(at_work.account.as_ref()),
         None => access,
     };
+    if let InboundEvent::Unreadable { why } = &event.event {
+        tracing::debug!(channel = %address.channel, account = %address.account, event = %event.native_id, why, "unreadable");
+        return Err(Fate::dropped(UNREADABLE));
+    }
     if let InboundEvent::Moved { to } = &event.event {
         return Err(moved(dispatch, &access, address, to).await);
     }
@@ -184,11 +207,13 @@ async fn decide(
     let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
     let window = Duration::from_millis(window);
     let group = admission.group;
+    let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms());
     Ok(Admitted {
         number,
         event,
         route,
         standing,
+        lateness,
         hears_reasons,
         group,
         was_mentioned,
@@ -286,9 +311,10 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
             let message = InboundMessage { message_id, text, mentions, ..InboundMessage::default() };
             Ok(Inbound { event: InboundEvent::Message(Box::new(message)), ..event })
         }
-        InboundEvent::Edited { .. } | InboundEvent::Reaction { .. } | InboundEvent::Moved { .. } => {
-            Err(Box::new(event))
-        }
+        InboundEvent::Edited { .. }
+        | InboundEvent::Reaction { .. }
+        | InboundEvent::Moved { .. }
+        | InboundEvent::Unreadable { .. } => Err(Box::new(event)),
     }
 }
 
@@ -320,7 +346,8 @@ fn pressed(event: &Inbound) -> Option<(String, buttons::Press)> {
         InboundEvent::Message(_)
         | InboundEvent::Edited { .. }
         | InboundEvent::Reaction { .. }
-        | InboundEvent::Moved { .. } => None,
+        | InboundEvent::Moved { .. }
+        | InboundEvent::Unreadable { .. } => None,
     }
 }
 
@@ -389,6 +416,7 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
             }
             Fate::handled("edited")
         }
+        InboundEvent::Unreadable { .. } => Fate::dropped(UNREADABLE),
         InboundEvent::Message(_) | InboundEvent::Button { .. } | InboundEvent::Moved { .. } => {
             Fate::handled("moved")
         }

@@ -15,6 +15,7 @@ use openclaw_sessions::reset::authority::Authority;
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
+use super::offline::Lateness;
 use super::{Arrivals, Fate, Routed, decide};
 use crate::api::{AbortError, AbortReason, Accepted, DispatchError};
 use crate::handle::Dispatch;
@@ -46,6 +47,8 @@ const FETCHED_AT_ONCE: usize = 10;
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 /// What clients of the reference know.
 const NOT_AUTHORISED: &str = "You are not authorized to use this command.";
+/// Messages of a direct chat that were too old to be answered and are told with the next one.
+const TOO_OLD_TOLD: u32 = 50;
 /// What is told to somebody who has said nothing.
 const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
 
@@ -83,7 +86,7 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
 }
 
 /// Answers a message by the gateway itself, once.
-async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
+pub(super) async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
     let (address, key) = (admitted.event.address.clone(), admitted.route.session_key.clone());
     send(dispatch, answer_id(&admitted.event), address, Some(key), Part::text(text)).await;
 }
@@ -269,14 +272,12 @@ async fn composed(
     let runner = dispatch.runner();
     let settings = runner.settings();
     let run_id = run_id(&first.event);
-    let is_group = last.group.is_some();
-    let noted = match is_group && last.history > 0 {
+    // In a direct chat only what is too old to be answered waits as context.
+    let history = if last.group.is_some() { last.history } else { TOO_OLD_TOLD };
+    let noted = match history {
+        0 => Vec::new(),
         // What was said after the message is no context of it: the next one brings that.
-        true => {
-            let journal = &runner.shared.journal;
-            journal.noted_arrivals(&last.event.address, last.number, last.history).await?
-        }
-        false => Vec::new(),
+        most => runner.shared.journal.noted_arrivals(&last.event.address, last.number, most).await?,
     };
     let entry = runner.entry_or_none(&last.route.session_key).await;
     let context: Vec<i64> = noted.iter().map(|one| one.number).collect();
@@ -290,6 +291,7 @@ async fn composed(
         previous: entry.as_ref().and_then(|entry| entry.updated_at),
         names: &last.names,
         attachments,
+        is_late: first.lateness != Lateness::OnTime,
     };
     let utterances: Vec<Utterance<'_>> = said.iter().filter_map(|one| Utterance::of(&one.event)).collect();
     let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };

@@ -20,7 +20,7 @@ impl NewArrival {
             InboundEvent::Button { message_id, .. }
             | InboundEvent::Edited { message_id, .. }
             | InboundEvent::Reaction { message_id, .. } => Some(message_id),
-            InboundEvent::Moved { .. } => None,
+            InboundEvent::Moved { .. } | InboundEvent::Unreadable { .. } => None,
         }
     }
 }
@@ -137,4 +137,6 @@ pub struct ArrivalRecord {
     pub route: Option<Routed>,
     /// How often it was brought once more.
     pub again: u32,
+    /// Unix milliseconds at which the platform says it happened; of older versions nothing.
+    pub said_at: Option<i64>,
 }

@@ -10,6 +10,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
 use self::work::Work;
+use super::offline::LATE_MS;
 use super::{ArrivalRecord, Fate};
 use crate::api::RunOutcome;
 use crate::handle::Dispatch;
@@ -225,6 +226,7 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStat
         }
         None => ("waiting", None),
     };
+    let is_late = is_late(&record).then_some(true);
     let (session_key, matched_by) = record.route.map(|route| (route.session_key, route.matched_by)).unzip();
     TraceEvent {
         number: record.number,
@@ -234,6 +236,8 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStat
         message_id: record.message_id,
         target: record.target,
         received_at: record.received_at,
+        said_at: record.said_at,
+        is_late,
         repeats: record.again,
         fate: fate.to_owned(),
         reason,
@@ -244,6 +248,12 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStat
         run,
         answers: answers.into_iter().map(delivery).collect(),
     }
+}
+
+/// Whether nobody was there when it was said.
+fn is_late(record: &ArrivalRecord) -> bool {
+    let heard_at = record.decided_at.unwrap_or(record.received_at);
+    record.said_at.is_some_and(|said_at| heard_at.saturating_sub(said_at) > LATE_MS)
 }
 
 fn delivery(status: DeliveryStatus) -> TraceDelivery {

@@ -16,6 +16,9 @@ const HISTORY: &str = "[Chat messages since your last reply - for context]";
 /// Before what is to be answered.
 const CURRENT: &str = "[Current message - respond to this]";
 
+/// Before what was said while nobody was there (spec `channels.md` §19.3).
+const LATE: &str = "(received while offline) ";
+
 /// Before what a thread began with.
 const STARTER: &str = "[Thread starter - for context]";
 /// Before what strangers wrote about the conversation (spec `messages.md` §1.3).
@@ -40,7 +43,8 @@ impl<'a> Utterance<'a> {
             InboundEvent::Button { .. }
             | InboundEvent::Edited { .. }
             | InboundEvent::Reaction { .. }
-            | InboundEvent::Moved { .. } => None,
+            | InboundEvent::Moved { .. }
+            | InboundEvent::Unreadable { .. } => None,
         }
     }
 }
@@ -57,6 +61,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) previous: Option<i64>,
     pub(crate) names: &'a Mentioned,
     pub(crate) attachments: &'a [Attachment],
+    /// Whether it was said while nobody was there.
+    pub(crate) is_late: bool,
 }
 
 /// A message as it is handed over.
@@ -96,7 +102,8 @@ pub(crate) fn compose(said: &[Utterance<'_>], about: &Conversation<'_>) -> Optio
         false => format!("{}\n", extra.join("\n")),
     };
     let history = history(about);
-    let before = format!("{history}{current} {speaker}{forwarded}{place}");
+    let late = if about.is_late { LATE } else { "" };
+    let before = format!("{history}{current} {speaker}{late}{forwarded}{place}");
     let after =
         said.iter().rev().find_map(|one| one.message.reply_to.as_ref()).map(quoted).unwrap_or_default();
     let starter =
@@ -265,6 +272,7 @@ mod tests {
             previous: None,
             names: &names,
             attachments,
+            is_late: false,
         };
         let said: Vec<Utterance<'_>> = said.iter().filter_map(Utterance::of).collect();
         compose(&said, &about)

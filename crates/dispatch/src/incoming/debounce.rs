@@ -20,8 +20,24 @@ pub(crate) enum Gather {
     Text(Duration),
     /// With the files of this album.
     Album(String),
-    /// With what the same person says next: the platform cut it here. So many characters.
-    GoesOn(usize),
+    /// With the next message, if the same person says it: the platform cut it here.
+    GoesOn,
+}
+
+/// What is known of a message that may be a part of a longer text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The platform's number of it, where it counts.
+    pub(crate) number: Option<i64>,
+    /// Characters.
+    pub(crate) chars: usize,
+}
+
+impl Piece {
+    /// Of a message with this id and these words.
+    pub(crate) fn of(id: &str, text: &str) -> Self {
+        Self { number: id.parse().ok(), chars: text.chars().count() }
+    }
 }
 
 /// Gathers what people say in one conversation.
@@ -35,7 +51,8 @@ struct Held<T> {
     key: String,
     with: Gather,
     items: Vec<T>,
-    chars: usize,
+    /// The last of them, with the characters of all.
+    piece: Piece,
     due: Instant,
 }
 
@@ -47,46 +64,50 @@ impl<T> Default for Machine<T> {
 
 impl<T> Machine<T> {
     /// Something was said by somebody; gives what is complete now, in order.
-    pub(crate) fn push(&mut self, now: Instant, key: &str, with: Gather, item: T) -> Vec<Vec<T>> {
+    pub(crate) fn push(
+        &mut self,
+        now: Instant,
+        key: &str,
+        with: Gather,
+        piece: Piece,
+        item: T,
+    ) -> Vec<Vec<T>> {
         let at = self.held.iter().position(|held| held.key == key);
-        let Some(at) = at else { return self.begin(now, key, with, item) };
+        let Some(at) = at else { return self.begin(now, key, with, piece, item) };
         let Some(held) = self.held.get_mut(at) else { return Vec::new() };
         let joins = held.due > now
             && match (&held.with, &with) {
                 (Gather::Text(_), Gather::Text(window)) => !window.is_zero(),
                 (Gather::Album(held), Gather::Album(new)) => held == new,
-                (Gather::GoesOn(_), Gather::GoesOn(chars)) => held.takes(*chars),
                 // The last part is shorter.
-                (Gather::GoesOn(_), Gather::Text(_)) => held.takes(0),
+                (Gather::GoesOn, Gather::GoesOn | Gather::Text(_)) => held.takes(piece),
                 _ => false,
             };
         if !joins {
             let mut ready = vec![self.held.remove(at).items];
-            ready.extend(self.begin(now, key, with, item));
+            ready.extend(self.begin(now, key, with, piece, item));
             return ready;
         }
         held.items.push(item);
+        held.piece = Piece { chars: held.piece.chars + piece.chars, ..piece };
         match (&held.with, with) {
             (Gather::Text(_), Gather::Text(window)) => held.due = now + window,
-            (Gather::GoesOn(_), Gather::GoesOn(chars)) => {
-                held.chars += chars;
-                held.due = now + PART;
-            }
-            (Gather::GoesOn(_), _) => return vec![self.held.remove(at).items],
+            (Gather::GoesOn, Gather::GoesOn) => held.due = now + PART,
+            (Gather::GoesOn, _) => return vec![self.held.remove(at).items],
             _ => held.due = now + ALBUM,
         }
         Vec::new()
     }
 
-    fn begin(&mut self, now: Instant, key: &str, with: Gather, item: T) -> Vec<Vec<T>> {
-        let (wait, chars) = match &with {
+    fn begin(&mut self, now: Instant, key: &str, with: Gather, piece: Piece, item: T) -> Vec<Vec<T>> {
+        let wait = match &with {
             Gather::Alone => return vec![vec![item]],
             Gather::Text(window) if window.is_zero() => return vec![vec![item]],
-            Gather::Text(window) => (*window, 0),
-            Gather::Album(_) => (ALBUM, 0),
-            Gather::GoesOn(chars) => (PART, *chars),
+            Gather::Text(window) => *window,
+            Gather::Album(_) => ALBUM,
+            Gather::GoesOn => PART,
         };
-        self.held.push(Held { key: key.to_owned(), with, items: vec![item], chars, due: now + wait });
+        self.held.push(Held { key: key.to_owned(), with, items: vec![item], piece, due: now + wait });
         Vec::new()
     }
 
@@ -113,8 +134,10 @@ impl<T> Machine<T> {
 }
 
 impl<T> Held<T> {
-    fn takes(&self, chars: usize) -> bool {
-        self.items.len() < MAX_PARTS && self.chars + chars <= MAX_PART_CHARS
+    /// Whether a message is the next part of the text that is held. A platform that cuts a text numbers its parts one after the other.
+    fn takes(&self, next: Piece) -> bool {
+        let is_next = self.piece.number.is_some_and(|number| number.checked_add(1) == next.number);
+        is_next && self.items.len() < MAX_PARTS && self.piece.chars + next.chars <= MAX_PART_CHARS
     }
 }
 
@@ -126,6 +149,10 @@ mod tests {
 
     const WINDOW: Gather = Gather::Text(Duration::from_millis(10));
 
+    fn part(number: i64, chars: usize) -> Piece {
+        Piece { number: Some(number), chars }
+    }
+
     fn after(ms: u64, start: Instant) -> Instant {
         start + Duration::from_millis(ms)
     }
@@ -135,14 +162,24 @@ mod tests {
     fn texts_in_quick_succession_are_one_message() {
         let start = Instant::now();
         let mut machine = Machine::default();
-        assert!(machine.push(start, "a", WINDOW, 1).is_empty());
-        assert!(machine.push(after(9, start), "a", WINDOW, 2).is_empty(), "each one begins the time anew");
-        assert!(machine.push(after(9, start), "b", WINDOW, 3).is_empty(), "others have their own");
+        assert!(machine.push(start, "a", WINDOW, part(1, 0), 1).is_empty());
+        assert!(
+            machine.push(after(9, start), "a", WINDOW, part(2, 0), 2).is_empty(),
+            "each one begins the time anew"
+        );
+        assert!(
+            machine.push(after(9, start), "b", WINDOW, part(3, 0), 3).is_empty(),
+            "others have their own"
+        );
         assert_eq!(machine.tick(after(18, start)), Vec::<Vec<i32>>::new());
         assert_eq!(machine.tick(after(19, start)), [vec![1, 2], vec![3]]);
-        machine.push(start, "a", WINDOW, 4);
-        assert_eq!(machine.push(start, "a", Gather::Alone, 5), [vec![4], vec![5]], "the order stays");
-        assert_eq!(machine.push(start, "a", Gather::Text(Duration::ZERO), 6), [vec![6]]);
+        machine.push(start, "a", WINDOW, part(4, 0), 4);
+        assert_eq!(
+            machine.push(start, "a", Gather::Alone, part(5, 0), 5),
+            [vec![4], vec![5]],
+            "the order stays"
+        );
+        assert_eq!(machine.push(start, "a", Gather::Text(Duration::ZERO), part(6, 0), 6), [vec![6]]);
     }
 
     #[test]
@@ -150,26 +187,56 @@ mod tests {
         let start = Instant::now();
         let mut machine = Machine::default();
         let album = |id: &str| Gather::Album(id.to_owned());
-        machine.push(start, "a", album("x"), 1);
-        machine.push(after(400, start), "a", album("x"), 2);
-        assert_eq!(machine.push(after(500, start), "a", album("y"), 3), [vec![1, 2]]);
+        machine.push(start, "a", album("x"), part(1, 0), 1);
+        machine.push(after(400, start), "a", album("x"), part(2, 0), 2);
+        assert_eq!(machine.push(after(500, start), "a", album("y"), part(3, 0), 3), [vec![1, 2]]);
         assert_eq!(machine.tick(after(1000, start)), [vec![3]]);
-        machine.push(start, "a", Gather::GoesOn(4000), 4);
-        machine.push(start, "a", Gather::GoesOn(4000), 5);
-        assert_eq!(
-            machine.push(after(1499, start), "a", WINDOW, 6),
-            [vec![4, 5, 6]],
-            "a short one is the last"
-        );
-        machine.push(start, "a", Gather::GoesOn(4000), 7);
-        assert_eq!(machine.push(after(1500, start), "a", Gather::Alone, 8), [vec![7], vec![8]]);
-        machine.push(start, "a", Gather::GoesOn(49_000), 9);
-        assert_eq!(machine.push(start, "a", Gather::GoesOn(4000), 10), [vec![9]], "too long together");
-        assert_eq!(machine.flush(), [vec![10]]);
-        for part in 0..MAX_PARTS {
-            assert!(machine.push(start, "a", Gather::GoesOn(1), part).is_empty());
+    }
+
+    /// Spec `channels.md` §7.3: the next id, at most 1.5 seconds later, at most 12 parts and 50,000 characters.
+    #[test]
+    fn a_cut_text_goes_on_with_the_next_message_alone() {
+        let text = || WINDOW;
+        // Message id, characters, milliseconds since the start, how it is gathered.
+        type Said = (i64, usize, u64, fn() -> Gather);
+        let cut: fn() -> Gather = || Gather::GoesOn;
+        let alone: fn() -> Gather = || Gather::Alone;
+        let text: fn() -> Gather = text;
+        let rows: [(&str, &[Said], &[&[i64]]); 9] = [
+            ("whole", &[(4, 4000, 0, cut), (5, 4000, 0, cut), (6, 9, 1499, text)], &[&[4, 5, 6]]),
+            ("something else", &[(4, 4000, 0, cut), (6, 9, 10, text)], &[&[4], &[6]]),
+            ("something earlier", &[(4, 4000, 0, cut), (3, 9, 10, text)], &[&[4], &[3]]),
+            (
+                "another cut text",
+                &[(4, 4000, 0, cut), (7, 4000, 10, cut), (8, 9, 20, text)],
+                &[&[4], &[7, 8]],
+            ),
+            ("too late", &[(4, 4000, 0, cut), (5, 9, 1500, text)], &[&[4], &[5]]),
+            ("a command", &[(4, 4000, 0, cut), (5, 9, 10, alone)], &[&[4], &[5]]),
+            (
+                "after the last part",
+                &[(4, 4000, 0, cut), (5, 9, 10, text), (6, 9, 20, text)],
+                &[&[4, 5], &[6]],
+            ),
+            ("too long", &[(4, 49_000, 0, cut), (5, 4000, 0, cut)], &[&[4], &[5]]),
+            ("its end too long", &[(4, 49_000, 0, cut), (5, 1001, 0, text)], &[&[4], &[5]]),
+        ];
+        for (name, said, expect) in rows {
+            let (start, mut machine, mut out) = (Instant::now(), Machine::default(), Vec::new());
+            for (id, chars, ms, with) in said {
+                out.extend(machine.push(after(*ms, start), "a", with(), part(*id, *chars), *id));
+            }
+            out.extend(machine.flush());
+            assert_eq!(out, expect, "{name}");
         }
-        assert_eq!(machine.push(start, "a", Gather::GoesOn(1), 99).concat().len(), MAX_PARTS);
+        let (start, mut machine) = (Instant::now(), Machine::default());
+        for number in 0..12 {
+            assert!(machine.push(start, "a", Gather::GoesOn, part(number, 1), number).is_empty());
+        }
+        assert_eq!(machine.push(start, "a", Gather::GoesOn, part(12, 1), 99).concat().len(), MAX_PARTS);
+        let unnumbered = Piece::of("a-b", "x");
+        machine.push(start, "b", Gather::GoesOn, unnumbered, 1);
+        assert_eq!(machine.push(start, "b", WINDOW, unnumbered, 2), [vec![1]], "nobody knows what is next");
     }
 
     proptest! {
@@ -192,9 +259,10 @@ mod tests {
                     1 => Gather::Text(Duration::from_millis(700)),
                     2 => Gather::Text(Duration::ZERO),
                     3 => Gather::Album(format!("{}", number / 4)),
-                    _ => Gather::GoesOn(4000),
+                    _ => Gather::GoesOn,
                 };
-                out.extend(machine.push(now, &who.to_string(), with, (*who, number)));
+                let piece = part(i64::try_from(number).unwrap(), 4000);
+                out.extend(machine.push(now, &who.to_string(), with, piece, (*who, number)));
             }
             out.extend(machine.flush());
             let all: Vec<_> = out.concat();

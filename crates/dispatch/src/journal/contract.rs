@@ -543,8 +543,13 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));
     let NewDelivery { delivery, accepted_at } = note("a");
-    let whole =
-        StoredDelivery { delivery: Ok(delivery), state: DeliveryState::Pending, attempts: 0, accepted_at, is_cut_off: false };
+    let whole = StoredDelivery {
+        delivery: Ok(delivery),
+        state: DeliveryState::Pending,
+        attempts: 0,
+        accepted_at,
+        is_cut_off: false,
+    };
     assert_eq!(journal.stored_delivery(number).await.unwrap(), Some(whole));
     assert_eq!(journal.stored_delivery(number + 1).await.unwrap(), None);
     assert_eq!(journal.delivery("b").await.unwrap(), None);

@@ -13,16 +13,16 @@ use openclaw_tools::Promise;
 use parking_lot::Mutex;
 
 use super::{
-    AccountCounts, EventCount, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
-    Update,
+    AccountCounts, EventCount, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation,
+    StoredDelivery, Update,
 };
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, DeliveryFailure, LaneKey, OpenDelivery,
-    Verdict,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, LaneKey,
+    OpenDelivery, Verdict,
 };
 use crate::queue::DropRule;
 use crate::request::Request;
@@ -400,7 +400,9 @@ impl State {
                 item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
                     Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
-                    Verdict::Failed { reason, why } => (item.error, item.given_up) = (Some(reason), Some(why)),
+                    Verdict::Failed { reason, why } => {
+                        (item.error, item.given_up) = (Some(reason), Some(why))
+                    }
                     Verdict::Retry(retry) => {
                         item.attempts = retry.attempts;
                         (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
@@ -412,7 +414,8 @@ impl State {
                 let failed = self.item(&id).filter(|item| item.state == DeliveryState::Failed);
                 failed
                     .map(|item| {
-                        item.state = item.given_up.take().map_or(DeliveryState::Pending, DeliveryFailure::revived);
+                        item.state =
+                            item.given_up.take().map_or(DeliveryState::Pending, DeliveryFailure::revived);
                         item.attempts = 0;
                         item.delivery.expires_at = None;
                         item.ended_at = None;
@@ -534,6 +537,7 @@ impl Arrived {
             told_in: self.told_in.clone(),
             route: self.route.clone(),
             again: self.again,
+            said_at: Some(event.at),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::change::{Change, ChangeKind, RunBeside};
 use crate::api::RunRecord;
@@ -31,6 +32,8 @@ pub(super) struct Asides {
     waiting: VecDeque<(Aside, Option<RunBeside>)>,
     /// One is being done: the others wait for it.
     doing: bool,
+    /// Cancelled once the words that came last are written, or given up.
+    words: Option<CancellationToken>,
     tasks: JoinSet<Option<AsideStep>>,
 }
 
@@ -50,11 +53,18 @@ pub(super) enum AsideStep {
 impl Asides {
     pub(super) fn push(&mut self, aside: Aside, run: Option<RunBeside>) {
         match aside {
-            // A tool call may keep them waiting: the others go on.
+            // A tool call may keep them waiting: the others go on. Among themselves they keep their order.
             Aside::Change(change) if change.kind == ChangeKind::Words => {
-                let done = change.begin(run);
+                let before = self.words.take().filter(|before| !before.is_cancelled());
+                let done = CancellationToken::new();
+                self.words = Some(done.clone());
+                let done = done.drop_guard();
                 self.tasks.spawn(async move {
-                    done.cancelled().await;
+                    if let Some(before) = before {
+                        before.cancelled().await;
+                    }
+                    change.begin(run).cancelled().await;
+                    drop(done);
                     None
                 });
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_channels::{Account, Address, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
 
 use super::outage::Platform;
-use super::states::{self, DeliveryState, DeliveryFailure, Retry, Verdict};
+use super::states::{self, DeliveryFailure, DeliveryState, Retry, Verdict};
 use super::{Delivery, Inner};
 use crate::journal::{StoredDelivery, Unreadable, Update};
 

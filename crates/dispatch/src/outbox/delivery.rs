@@ -3,7 +3,7 @@
 use openclaw_channels::{Address, Outgoing, Part, Receipt};
 use openclaw_protocol::SessionKey;
 
-use super::states::{DeliveryState, DeliveryFailure};
+use super::states::{DeliveryFailure, DeliveryState};
 use crate::inbox::Digest;
 
 /// One message for a chat platform: what one request sends.
@@ -71,7 +71,8 @@ impl DeliveryStatus {
     /// Whether one that was given up is tried again with this one: it is this one, or both are parts of a message that were given up
     /// together.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
-        let are_together = [self, other].iter().all(|one| one.given_up.is_some_and(DeliveryFailure::takes_the_rest));
+        let are_together =
+            [self, other].iter().all(|one| one.given_up.is_some_and(DeliveryFailure::takes_the_rest));
         let is_same_message = Delivery::message_of(&self.id) == Delivery::message_of(&other.id);
         self.id == other.id || are_together && is_same_message && self.address == other.address
     }

@@ -58,7 +58,12 @@ impl Outage {
     }
 
     /// What a try in a conversation came to.
-    pub(super) fn on_tried<T>(&mut self, target: &str, came: &Result<T, SendError>, now: Instant) -> Platform {
+    pub(super) fn on_tried<T>(
+        &mut self,
+        target: &str,
+        came: &Result<T, SendError>,
+        now: Instant,
+    ) -> Platform {
         match came {
             Err(SendError::Unreachable { .. }) => self.is_unreachable = true,
             Err(SendError::Down { .. } | SendError::Uncertain { .. }) => {
@@ -168,7 +173,9 @@ mod tests {
         let (now, mut outage) = (Instant::now(), Outage::default());
         assert!(outage.may_try(1, now) && outage.may_try(2, now) && outage.may_try(3, now));
         for target in ["x", "y", "z"] {
-            assert!(matches!(outage.on_tried(target, &unreachable(), now), Platform::Down { again_in } if again_in == 15 * SECOND));
+            assert!(
+                matches!(outage.on_tried(target, &unreachable(), now), Platform::Down { again_in } if again_in == 15 * SECOND)
+            );
         }
         let later = now + 15 * SECOND;
         assert!(!outage.may_try(1, now));

@@ -254,8 +254,10 @@ mod tests {
         };
         let asked = |seconds, attempts| waits(Pending, Duration::from_secs(seconds), attempts, false, "busy");
         let failed = |reason: &str| Verdict::refused(reason.to_owned());
-        let put_off = |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::PutOff };
-        let unknown = |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::Unknown };
+        let put_off =
+            |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::PutOff };
+        let unknown =
+            |reason: &str| Verdict::Failed { reason: reason.to_owned(), why: DeliveryFailure::Unknown };
         let down = || SendError::Down { reason: "500".to_owned() };
         let rows = [
             (1, retry(None), again(Pending, 5, 1, "busy")),
@@ -290,7 +292,8 @@ mod tests {
             (1, retry(Some(3)), asked(3, 0)),
         ];
         for (attempts, error, expected) in rows {
-            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Down { again_in });
+            let verdict =
+                of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Down { again_in });
             assert_eq!(verdict, expected, "{attempts} {error:?}");
         }
         let asking = |attempts, error| of_asking(attempts, RetryPolicy::ONCE, error, Platform::Works);

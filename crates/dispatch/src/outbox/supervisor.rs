@@ -41,7 +41,13 @@ struct Registered {
 
 impl Default for Accounts {
     fn default() -> Self {
-        let state = Registered { by_name: HashMap::new(), running: false, rescan: false, back: Vec::new(), outages: HashMap::new() };
+        let state = Registered {
+            by_name: HashMap::new(),
+            running: false,
+            rescan: false,
+            back: Vec::new(),
+            outages: HashMap::new(),
+        };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 }

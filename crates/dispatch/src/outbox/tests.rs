@@ -159,7 +159,8 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     rig.accept("b", "x").await;
     rig.over("b").await;
     let failed = rig.outbox.failed(10).await.unwrap();
-    let listed: Vec<_> = failed.iter().map(|one| (one.status.id.as_str(), one.status.error.as_deref())).collect();
+    let listed: Vec<_> =
+        failed.iter().map(|one| (one.status.id.as_str(), one.status.error.as_deref())).collect();
     assert_eq!(listed, [("a", Some("no such chat"))]);
     assert_eq!(failed[0].part.as_ref().and_then(Part::words), Some("text of a"));
     assert_eq!(platform.shown_in("x"), ["b"]);
@@ -285,7 +286,11 @@ async fn what_the_platform_fails_alone_is_given_up_while_others_arrive() {
     rig.accept("bad:2", "x").await;
     let failed = rig.over("bad:1").await;
     assert_eq!((failed.attempts, failed.given_up), (5, Some(DeliveryFailure::PutOff)));
-    assert_eq!(rig.over("bad:2").await.given_up, Some(DeliveryFailure::PutOff), "not without the part before it");
+    assert_eq!(
+        rig.over("bad:2").await.given_up,
+        Some(DeliveryFailure::PutOff),
+        "not without the part before it"
+    );
     rig.accept("good:1", "x").await;
     rig.over("good:1").await;
     assert_eq!(platform.shown_in("x"), ["good:1"]);

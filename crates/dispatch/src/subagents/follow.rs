@@ -131,6 +131,7 @@ async fn announce(
     if let Some(refused) = refused(runner, key, to.as_ref()).await {
         return Some(Announced::failed(refused));
     }
+    let unreached = to.as_ref().and_then(|to| unreached(runner, to));
     let request = Request {
         kind: Kind::Agent,
         text,
@@ -142,7 +143,10 @@ async fn announce(
     };
     let run_id = RunId::new(format!("{}:announce", run.run_id));
     match ask(dispatch, run_id, key, request).await {
-        Asked::Ended(RunOutcome::Ok { .. }) => Some(Announced::sent()),
+        Asked::Ended(RunOutcome::Ok { .. }) => match unreached {
+            None => Some(Announced::sent()),
+            Some(why) => Some(Announced::failed(why)),
+        },
         Asked::Ended(RunOutcome::Error { message, .. }) => Some(Announced::failed(message)),
         Asked::Ended(RunOutcome::Aborted { reason, .. }) => {
             Some(Announced::failed(format!("stopped ({reason})")))
@@ -163,6 +167,18 @@ async fn refused(runner: &Runner, key: &SessionKey, to: Option<&Address>) -> Opt
     let to = to?;
     let may = runner.may_deliver(key, &to.channel).await;
     (!may.unwrap_or(true)).then(|| DispatchError::SendBlocked.to_string())
+}
+
+/// Why the chat of a session does not hear what its transcript has, if it does not.
+fn unreached(runner: &Runner, to: &Address) -> Option<String> {
+    let Address { channel, account, .. } = to;
+    let config = &runner.settings().config;
+    let is_there = runner.deps.platforms.account(config, channel, account).is_some();
+    (!is_there).then(|| {
+        format!(
+            "the session has it, its chat does not: {channel} account \"{account}\" is not configured (it is sent once it is)"
+        )
+    })
 }
 
 /// What is said by another session.

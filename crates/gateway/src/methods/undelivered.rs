@@ -61,7 +61,8 @@ struct Meant {
 
 impl Meant {
     fn of(channel: Option<&str>, account: Option<&str>) -> Self {
-        let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let given =
+            |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let id = |name: String| registry::by_name(&name).map_or(name, |info| info.id.to_owned());
         Self { channel: given(channel).map(id), account: given(account).map(|id| normalize_account_id(&id)) }
     }
@@ -82,7 +83,8 @@ async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<FailedDelivery>,
 
 /// The ids that are meant.
 async fn named(outbox: &Outbox, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
-    let ids: Vec<String> = params.ids.unwrap_or_default().into_iter().map(|id| id.trim().to_owned()).collect();
+    let ids: Vec<String> =
+        params.ids.unwrap_or_default().into_iter().map(|id| id.trim().to_owned()).collect();
     match (params.all.unwrap_or_default(), ids.is_empty()) {
         (true, true) => {
             let meant = Meant::of(params.channel.as_deref(), params.account_id.as_deref());

@@ -372,6 +372,11 @@ pub struct TraceEvent {
     pub target: String,
     /// Unix milliseconds.
     pub received_at: i64,
+    /// Unix milliseconds at which the platform says it happened.
+    pub said_at: Option<i64>,
+    /// Whether nobody was there when it happened: it was received while offline.
+    #[serde(rename = "late")]
+    pub is_late: Option<bool>,
     /// How often it was brought once more, and passed over.
     pub repeats: u32,
     /// `waiting`, `run`, `noted`, `handled` or `dropped`.

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// 2025-01-02T03:04:05Z.
-const DATE: i64 = 1_735_787_045;
+/// Now, in seconds.
+fn date() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
+}
 
 /// A person.
 pub fn person(id: i64) -> Value {
@@ -24,7 +26,7 @@ pub fn bot() -> Value {
 }
 
 fn message(chat: &Value, from: i64, text: &str) -> Value {
-    json!({"message": {"message_id": 11, "date": DATE, "chat": chat, "from": person(from), "text": text}})
+    json!({"message": {"message_id": 11, "date": date(), "chat": chat, "from": person(from), "text": text}})
 }
 
 /// A message to the bot.
@@ -52,7 +54,7 @@ pub fn button(from: i64, message: i64, data: &str) -> Value {
     json!({"callback_query": {
         "id": "77",
         "from": person(from),
-        "message": {"message_id": message, "date": DATE, "chat": chat, "from": bot(), "text": "?"},
+        "message": {"message_id": message, "date": date(), "chat": chat, "from": bot(), "text": "?"},
         "chat_instance": "1",
         "data": data,
     }})
@@ -68,7 +70,7 @@ pub fn reaction(chat: i64, from: i64, message: i64, old: &[&str], new: &[&str]) 
         "chat": {"id": chat, "type": kind, "title": "Team"},
         "message_id": message,
         "user": person(from),
-        "date": DATE,
+        "date": date(),
         "old_reaction": list(old),
         "new_reaction": list(new),
     }})

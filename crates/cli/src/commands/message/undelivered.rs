@@ -50,7 +50,9 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     }
     let MessageRetryResult { retried, others } = client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
     if !args.json {
-        retried.iter().for_each(|id| output::line(&format!("✅ Sent again, in its place in the order: {id}")));
+        retried
+            .iter()
+            .for_each(|id| output::line(&format!("✅ Sent again, in its place in the order: {id}")));
         if retried.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
         }

@@ -10,6 +10,10 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
         format!("{} {} in {}: {}{message}", event.channel, event.account_id, event.target, event.event_id),
         format!("  {}  received, number {}", iso(event.received_at), event.number),
     ];
+    if let (Some(said_at), Some(true)) = (event.said_at, event.is_late) {
+        lines
+            .push(format!("  {}  it was said, while nobody was there: received while offline", iso(said_at)));
+    }
     match event.repeats {
         0 => {}
         1 => lines.push("  brought once more, and passed over".to_owned()),
@@ -20,6 +24,9 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
     lines.push(match (event.fate.as_str(), &event.told_in) {
         ("waiting", _) => {
             "  it waits: for its files, for more of the same message, or for the database".to_owned()
+        }
+        ("noted", None) if event.is_late == Some(true) => {
+            format!("  {at}  it waits as context: it is told with the next message that is answered there")
         }
         ("noted", None) => {
             format!("  {at}  nobody was spoken to: it is told with the next message of the group")
@@ -168,7 +175,8 @@ fn explained(reason: &str) -> String {
         "config" => "the channel's section can't be read",
         "route" => "there is no session it could be for (bindings)",
         "no-channel" => "this version knows no such channel",
-        "unreadable" => "it could not be read any more",
+        "unreadable" => "it could not be read; the log says why",
+        "stale" => "it was said more than a day before it was received, and no history is kept",
         _ => return reason.to_owned(),
     };
     format!("{reason}: {meaning}")

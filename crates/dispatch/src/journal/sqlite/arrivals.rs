@@ -44,8 +44,8 @@ fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalErr
     let payload = serde_json::to_string(event)?;
     let changed = db
         .prepare_cached(
-            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, account, native_id) DO NOTHING",
+            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload, said_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (channel, account, native_id) DO NOTHING",
         )?
         .execute(params![
             address.channel,
@@ -54,7 +54,8 @@ fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalErr
             new.message_id(),
             address.target,
             received_at,
-            payload
+            payload,
+            event.at
         ])?;
     if changed == 1 {
         return Ok(ArrivalInsert::New(db.last_insert_rowid()));
@@ -176,11 +177,7 @@ pub(super) fn count_waiting(db: &Connection, channel: &str, account: &str) -> Re
 }
 
 /// How many events of an account had each fate, for which reason.
-pub(super) fn counts(
-    db: &Connection,
-    channel: &str,
-    account: &str,
-) -> Result<Vec<EventCount>, JournalError> {
+pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Vec<EventCount>, JournalError> {
     let mut statement = db.prepare_cached(
         "SELECT coalesce(fate, 'waiting'), reason, count(*), sum(again) FROM arrivals
          WHERE channel = ?1 AND account = ?2 GROUP BY 1, 2 ORDER BY 1, 2",
@@ -201,7 +198,7 @@ fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {
 }
 
 const RECORD: &str = "seq, channel, account, native_id, message_id, target, received_at, fate, reason, run_id, decided_at, session_key, \
-     matched_by, again";
+     matched_by, again, said_at";
 
 /// The newest events that a message or event id of a platform names, or a run; without an id the newest of all. At most `most`.
 pub(super) fn records(
@@ -249,6 +246,7 @@ fn read_record(row: &Row<'_>) -> rusqlite::Result<ArrivalRecord> {
         told_in: told_in.map(RunId::new),
         route,
         again: row.get(13)?,
+        said_at: row.get(14)?,
     })
 }
 

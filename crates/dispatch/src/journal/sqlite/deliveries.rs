@@ -8,8 +8,8 @@ use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
 use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, DeliveryFailure, LaneKey, OpenDelivery,
-    Verdict,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, LaneKey,
+    OpenDelivery, Verdict,
 };
 
 /// Deliveries that may wait, of all channels together.

@@ -140,9 +140,10 @@ const ASKED: &str = "
 ALTER TABLE outbox ADD COLUMN asked BLOB;
 ";
 
-/// Why a delivery was given up.
+/// Why a delivery was given up; when an event happened, by its platform.
 const GIVEN_UP: &str = "
 ALTER TABLE outbox ADD COLUMN given_up TEXT;
+ALTER TABLE arrivals ADD COLUMN said_at INTEGER;
 ";
 
 /// What agents are owed about their commands.

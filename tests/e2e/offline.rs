@@ -1,0 +1,139 @@
+//! What was said while nobody was there, through the front door: it is marked, commands are not obeyed, and nothing is lost in silence.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
+use serde_json::{Value, json};
+
+use crate::channel_troubles::{has, json_of, ok};
+use crate::telegram::{bot, last_said, open};
+use crate::telegram_groups::until;
+
+const HOUR: i64 = 3600;
+
+/// Said so many seconds ago, with this id.
+fn ago(mut update: Value, seconds: i64, id: i64) -> Value {
+    let date = update["message"]["date"].as_i64().unwrap();
+    update["message"]["date"] = json!(date - seconds);
+    update["message"]["message_id"] = json!(id);
+    update
+}
+
+#[tokio::test]
+async fn words_are_marked_and_commands_are_not_obeyed() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("good morning")).await;
+    let commands = json!({"commands": {"restart": true}});
+    let gateway = bot(&server, &model, open(), commands).await;
+    server.push(ago(private_message(5, "are you there?"), 3 * HOUR, 21));
+    server.has_made("an answer", |made| made.iter().any(|made| made["text"] == "good morning")).await;
+    let said = last_said(&model.requests()[0]);
+    assert!(said.contains("(received while offline) are you there?"), "{said}");
+    for (at, command) in ["/new", "/stop", "/restart"].into_iter().enumerate() {
+        let at = i64::try_from(at).unwrap();
+        server.push(ago(private_message(5, command), 3 * HOUR, 30 + at));
+        let told = format!("{command} was sent 3 hours ago, while I was offline, and was not carried out");
+        server
+            .has_made("what was not done", |made| {
+                made.iter().any(|made| made["text"].as_str().is_some_and(|text| text.contains(&told)))
+            })
+            .await;
+    }
+    server.push(private_message(5, "and now?"));
+    server
+        .has_made("two answers", |made| {
+            made.iter().filter(|made| made["text"] == "good morning").count() == 2
+        })
+        .await;
+    let requests = model.requests();
+    let last = requests.last().unwrap();
+    assert!(!last_said(last).contains("received while offline"));
+    assert!(
+        last.body.to_string().contains("are you there?"),
+        "/new was not obeyed: the conversation goes on"
+    );
+    has(&ok(&gateway, &["trace", "21"]).await, &["received while offline", "became a message for the agent"]);
+    has(&ok(&gateway, &["trace", "30"]).await, &["the gateway answered it by itself: late-command", "said"]);
+}
+
+#[tokio::test]
+async fn what_is_older_than_a_day_is_told_with_the_next_message() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let mut section = open();
+    section["groupPolicy"] = json!("open");
+    section["groups"] = json!({"-100": {"requireMention": false}});
+    let mut gateway = bot(&server, &model, section, json!({})).await;
+    server.push(ago(private_message(5, "buy milk"), 30 * HOUR, 21));
+    server.push(ago(private_message(5, "and bread"), 29 * HOUR, 22));
+    server.push(ago(group_message(-100, 5, "old news"), 29 * HOUR, 23));
+    let old = |text: &str| text.contains("I was offline for more than a day");
+    server
+        .has_made("the notice", |made| made.iter().any(|made| made["text"].as_str().is_some_and(old)))
+        .await;
+    until("all is decided", async || {
+        let status = json_of(&gateway, &["channels", "status", "--json"]).await;
+        let inbound = &status["channelAccounts"]["telegram"][0]["inbound"];
+        (inbound["noted"] == 3).then_some(())
+    })
+    .await;
+    has(&ok(&gateway, &["trace", "21"]).await, &["it waits as context", "received while offline"]);
+    gateway.crash_and_restart().await.unwrap();
+    server.push(private_message(5, "what did I want?"));
+    server.has_made("an answer", |made| made.iter().any(|made| made["text"] == "yes")).await;
+    let said = last_said(&model.requests()[0]);
+    has(
+        &said,
+        &["[Chat messages since your last reply - for context]", "buy milk", "and bread", "what did I want?"],
+    );
+    let notices = server.made().iter().filter(|made| made["text"].as_str().is_some_and(old)).count();
+    assert_eq!(notices, 1, "said once, in the private chat");
+    has(&ok(&gateway, &["trace", "21"]).await, &["it was told with the message of run"]);
+}
+
+/// What was received is the sum of what became of it, and drops are counted by their reasons.
+#[tokio::test]
+async fn what_became_of_everything_is_counted() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let section = json!({"dmPolicy": "allowlist", "allowFrom": ["5"], "groupPolicy": "allowlist"});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.push(private_message(5, "hello"));
+    server.push(private_message(6, "let me in"));
+    server.push(group_message(-1, 5, "anybody?"));
+    server.push(json!({"message": {"message_id": 9, "text": "from nowhere"}}));
+    server.push_again(private_message(5, "never numbered"));
+    server.nth_answer("sendMessage", 1).await;
+    let inbound = until("all is decided", async || {
+        let status = json_of(&gateway, &["channels", "status", "--json"]).await;
+        let inbound = status["channelAccounts"]["telegram"][0]["inbound"].clone();
+        (inbound["dropped"].as_u64() >= Some(3) && inbound["waiting"] == 0).then_some(inbound)
+    })
+    .await;
+    let count = |key: &str| inbound[key].as_u64().unwrap();
+    let sum: u64 = ["waiting", "run", "noted", "handled", "dropped"].iter().map(|key| count(key)).sum();
+    assert_eq!(count("received"), sum, "{inbound}");
+    let by = &inbound["droppedBy"];
+    assert_eq!((&by["dm-policy"], &by["group-policy"]), (&json!(1), &json!(1)), "{inbound}");
+    assert!(by["unreadable"].as_u64() >= Some(1), "{inbound}");
+    let health = json_of(&gateway, &["health", "--json"]).await;
+    assert_eq!(health["channels"]["telegram"]["accounts"]["default"]["inbound"]["droppedBy"], *by);
+}
+
+#[tokio::test]
+async fn a_cut_text_goes_on_with_the_next_message_id_alone() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("read")).await;
+    let _gateway = bot(&server, &model, open(), json!({"messages": {"queue": {"mode": "followup"}}})).await;
+    let long = "long ".repeat(820);
+    server.push(ago(private_message(5, &long), 0, 40));
+    server.push(ago(private_message(5, "something else"), 0, 42));
+    server.has_made("two answers", |made| made.len() == 2).await;
+    server.push(ago(private_message(5, &long), 0, 50));
+    server.push(ago(private_message(5, "its end"), 0, 51));
+    server.has_made("the third", |made| made.len() == 3).await;
+    let requests = model.requests();
+    let said: Vec<String> = requests.iter().map(last_said).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[1].contains("something else") && !said[1].contains("long long"), "{}", said[1]);
+    assert!(said[2].contains("long its end"), "{}", said[2]);
+}

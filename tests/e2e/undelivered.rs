@@ -1,0 +1,149 @@
+//! What could not be sent and was given up, through the front door: it is listed, sent again and thrown away by hand.
+
+use openclaw_testkit::DEADLINE;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
+use serde_json::json;
+
+use crate::channel_troubles::{connected, has, json_of, ok};
+use crate::command::openclaw;
+use crate::telegram::{bot, open};
+use crate::telegram_groups::until;
+
+const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
+
+/// The words of the messages that readers see.
+fn seen(server: &TelegramServer) -> Vec<String> {
+    server.made().iter().filter_map(|made| made["text"].as_str().map(str::to_owned)).collect()
+}
+
+#[tokio::test]
+async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    assert_eq!(ok(&gateway, &["message", "failed"]).await, "Nothing was given up.\n");
+    for (to, words) in [("5", "first words"), ("6", "second words")] {
+        server.fail("sendMessage", BLOCKED);
+        let send = ["message", "send", "--target", to, "--message", words];
+        openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);
+    }
+    let listed = ok(&gateway, &["message", "failed"]).await;
+    has(
+        &listed,
+        &[
+            "by telegram default to 5, after 1 try",
+            "bot was blocked by the user",
+            "\"first words\"",
+            "openclaw message retry <id>… (or --all)",
+            "openclaw message discard <id>… (or --all)",
+        ],
+    );
+    has(&ok(&gateway, &["status"]).await, &["default: 2 given up (openclaw message failed)"]);
+    let status = ok(&gateway, &["channels", "status"]).await;
+    has(&status, &["2 messages could not be sent and were given up. (Run: openclaw message failed)"]);
+    let listed = json_of(&gateway, &["message", "failed", "--json"]).await;
+    assert_eq!(listed["total"], 2);
+    let id = |at: usize| listed["failed"][at]["id"].as_str().unwrap().to_owned();
+    let (newest, oldest) = (id(0), id(1));
+    assert_eq!(listed["failed"][0]["text"], "second words", "the newest first");
+
+    // A dry run does nothing; without a name nothing is meant.
+    has(&ok(&gateway, &["message", "retry", "--all", "--dry-run"]).await, &["Would send again 2."]);
+    openclaw(&gateway, &["message", "retry"]).await.failed(&["Give the ids, or --all"]);
+    assert_eq!(seen(&server), [""; 0]);
+
+    has(&ok(&gateway, &["message", "retry", &oldest]).await, &["✅ Sent again", &oldest]);
+    server.has_made("the first words", |made| made.len() == 1).await;
+    until("it is known to be sent", async || {
+        let again = ok(&gateway, &["message", "retry", &oldest]).await;
+        again.contains("was sent already").then_some(())
+    })
+    .await;
+    has(&ok(&gateway, &["trace", &oldest]).await, &[": sent as "]);
+    has(&ok(&gateway, &["message", "discard", &newest]).await, &["✅ Thrown away", &newest]);
+    openclaw(&gateway, &["message", "discard", &newest]).await.failed(&["Nothing is known of"]);
+    assert_eq!(ok(&gateway, &["message", "failed"]).await, "Nothing was given up.\n");
+    assert_eq!(seen(&server), ["first words"], "pressed twice, sent once");
+}
+
+#[tokio::test]
+async fn who_may_only_read_lists_and_sends_nothing_again() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    let mut client = gateway.client().await.unwrap();
+    let none = client.request("message.failed", json!({})).await.unwrap();
+    assert_eq!(none, json!({"failed": [], "total": 0}));
+    for params in [json!({}), json!({"all": true, "ids": ["a"]})] {
+        let refused = client.call("message.retry", params).await.unwrap();
+        assert_eq!(refused.error["message"], "either ids or all is required");
+    }
+    let unknown = client.request("message.retry", json!({"ids": ["nobody:1"]})).await.unwrap();
+    assert_eq!(unknown, json!({"retried": [], "others": {"nobody:1": "unknown"}}));
+}
+
+/// A wait of more than five minutes gives a message up with all of its parts; tried again they come in order, whatever dies meanwhile.
+#[tokio::test]
+async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill() {
+    let long: String = (0..1500).map(|n| format!("word{n} ")).collect();
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(move |_| Reply::text(&long)).await;
+    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    server.fail("sendMessage", Fault::Slower(900));
+    server.push(private_message(5, "tell me all"));
+    let count = |listed: &serde_json::Value| listed["total"].as_u64().unwrap();
+    server.nth_answer("sendMessage", 1).await;
+    gateway.logged("a delivery is given up").await.unwrap();
+    // What waits behind it waits for the chat; none of it came without the first part.
+    assert_eq!(seen(&server), [""; 0]);
+    gateway.crash_and_restart().await.unwrap();
+    let listed = until("all parts are given up", async || {
+        let status = json_of(&gateway, &["channels", "status", "--json"]).await;
+        let pending = &status["channelAccounts"]["telegram"][0]["outboxPending"];
+        let listed = json_of(&gateway, &["message", "failed", "--json"]).await;
+        (*pending == 0 && count(&listed) >= 3).then_some(listed)
+    })
+    .await;
+    assert_eq!(seen(&server), [""; 0], "no part comes without those before it");
+    let last = listed["failed"][0]["id"].as_str().unwrap().to_owned();
+    let retried = json_of(&gateway, &["message", "retry", &last, "--json"]).await;
+    assert_eq!(retried["retried"].as_array().unwrap().len() as u64, count(&listed));
+    gateway.crash_and_restart().await.unwrap();
+    let parts = listed["failed"].as_array().unwrap().len();
+    let made = server.has_made("all parts", |made| made.len() >= parts);
+    tokio::time::timeout(2 * DEADLINE, made).await.unwrap();
+    let seen = seen(&server).join(" ");
+    let at: Vec<usize> = [0, 500, 1000, 1499]
+        .iter()
+        .map(|n| seen.find(&format!("word{n} ")).or(seen.find(&format!("word{n}"))).unwrap())
+        .collect();
+    assert!(at.is_sorted(), "{at:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_meets_a_platform_that_is_down_waits_and_is_not_given_up() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    server.goes_down(Outage::BadGateway).await;
+    gateway.logged("can't be received from").await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (to, words) in [("5", "a"), ("6", "b"), ("7", "c")] {
+        let params = json!({"to": to, "message": words, "idempotencyKey": words});
+        client.send("send", params).await.unwrap();
+    }
+    let health = until("they wait", async || {
+        let status = json_of(&gateway, &["channels", "status", "--json"]).await;
+        let account = status["channelAccounts"]["telegram"][0].clone();
+        (account["outboxPending"] == 3).then_some(account)
+    })
+    .await;
+    assert_eq!(health["outboxFailed"], 0);
+    gateway.logged("a delivery is tried again").await.unwrap();
+    server.comes_back();
+    let made = server.has_made("all three", |made| made.len() == 3);
+    tokio::time::timeout(3 * DEADLINE, made).await.unwrap();
+}
