@@ -204,35 +204,51 @@ async fn follow_ups_are_answered_one_by_one() {
     assert_eq!(asked(&model), ["one", "two", "three"]);
 }
 
+/// The deliveries of a message's answer.
+fn deliveries(event: &Value) -> Vec<Value> {
+    event["run"]["deliveries"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect()
+}
+
 #[tokio::test]
 async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
-    for mode in ["steer", "steer-backlog"] {
-        let gate = Gate::new();
-        let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-        let gateway = bot(&server, &model, open(), queue(&json!({"mode": mode, "debounceMs": 1}))).await;
-        begin(&server, &model).await;
-        push(&server, &gateway, from(5, 2, "two")).await;
-        gate.open();
-        let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
-        let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
-        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}");
-        assert_ne!(one["run"]["deliveries"], json!([]), "{mode}");
-        let ids = |event: &Value| {
-            event["run"]["deliveries"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| one["id"].clone())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(ids(&two), ids(&one), "{mode}: the run's answer is its own");
-        server
-            .has_made("the answer", |made| {
-                made.iter().any(|made| made["text"].as_str().unwrap().contains("re two"))
-            })
-            .await;
-        assert_eq!(asked(&model), ["one", "two"], "{mode}");
-    }
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(&json!({"mode": "steer", "debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gate.open();
+    let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(two["run"]["takenBy"], one["run"]["runId"]);
+    assert_ne!(one["run"]["deliveries"], json!([]));
+    assert_eq!(deliveries(&two), deliveries(&one), "the run's answer is its own");
+    let is_said = |made: &Value| made["text"].as_str().unwrap().contains("re two");
+    server.has_made("the answer", |made| made.iter().any(is_said)).await;
+    assert_eq!(asked(&model), ["one", "two"]);
+}
+
+/// How often "two" was answered.
+fn answered(made: &[Value]) -> usize {
+    made.iter().map(|made| made["text"].as_str().unwrap_or_default().matches("re two").count()).sum()
+}
+
+#[tokio::test]
+async fn a_message_that_is_steered_and_kept_is_read_at_once_and_asked_once_more() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway =
+        bot(&server, &model, open(), queue(&json!({"mode": "steer-backlog", "debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gate.open();
+    server.has_made("two answers", |made| answered(made) == 2).await;
+    let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(two["run"]["takenBy"], json!(null), "its answer is that of its own run: {two:#}");
+    assert!(!deliveries(&one).is_empty() && !deliveries(&two).is_empty());
+    assert_ne!(deliveries(&two), deliveries(&one));
+    assert_eq!(asked(&model), ["one", "two", "two"]);
+    assert_eq!(said(&gateway).len(), 3, "it stands in the history twice");
 }
 
 #[tokio::test]
@@ -275,20 +291,29 @@ async fn dies_with_a_steered_message(
     for id in [1, 2] {
         traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
     }
-    let is_said = |made: &Value| made["text"].as_str().unwrap_or_default().contains("re two");
-    server.has_made("the answer", |made| made.iter().any(is_said)).await;
+    server.has_made("the answer", |made| answered(made) > 0).await;
     (server, model, gateway)
+}
+
+fn calls() -> Reply {
+    Reply::tool("call-1", "read", &json!({"path": "no-such-file"}))
 }
 
 #[tokio::test]
 async fn a_crash_with_a_steered_message_in_the_run_says_the_answer_once() {
-    let calls: fn() -> Reply = || Reply::tool("call-1", "read", &json!({"path": "no-such-file"}));
-    for mode in ["steer", "steer-backlog"] {
-        let (server, _model, gateway) = dies_with_a_steered_message(mode, calls).await;
-        let (one, two) = (traced(&gateway, 1, |_| true).await, traced(&gateway, 2, |_| true).await);
-        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}: {two:#}");
-        assert_eq!(texts(&server), ["re two"], "{mode}: both are answered in one");
-    }
+    let (server, _model, gateway) = dies_with_a_steered_message("steer", calls).await;
+    let (one, two) = (traced(&gateway, 1, |_| true).await, traced(&gateway, 2, |_| true).await);
+    assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{two:#}");
+    assert_eq!(texts(&server), ["re two"], "both are answered in one");
+}
+
+#[tokio::test]
+async fn a_crash_with_a_kept_message_in_the_run_answers_it_by_both_runs() {
+    let (server, _model, gateway) = dies_with_a_steered_message("steer-backlog", calls).await;
+    server.has_made("two answers", |made| answered(made) == 2).await;
+    let two = traced(&gateway, 2, |_| true).await;
+    assert_eq!(two["run"]["takenBy"], json!(null), "{two:#}");
+    assert_eq!(texts(&server), ["re two", "re two"], "each run says its answer once");
 }
 
 #[tokio::test]

@@ -63,6 +63,7 @@ pub(crate) async fn accept(
 pub(crate) struct Placing {
     insert: JournalFuture<'static, Insert>,
     slip: Row<()>,
+    since: Instant,
     lane: oneshot::Sender<Job>,
     queued: Queued,
     in_hand: InHand,
@@ -94,15 +95,15 @@ pub(crate) async fn place(
     let reservation = shared.journal.reserve().await.map_err(refused)?;
     // The next start works in the order of the inbox: it has to be that of the lanes.
     let _one_at_a_time = lanes.placing.lock();
-    let slip = new_slip(run_id, session_key, shared.clock.now_ms());
+    let (slip, since) = (new_slip(run_id, session_key, shared.clock.now_ms()), Instant::now());
     let (lane, insert) = (seat.take(), reservation(slip.clone().with(stored), durability));
-    Ok(Placing { insert, slip, lane, queued, in_hand })
+    Ok(Placing { insert, slip, since, lane, queued, in_hand })
 }
 
 impl Placing {
     /// Waits until it is as safe as was asked.
     pub(crate) async fn stored(self, runner: &Runner) -> Result<Arriving, DispatchError> {
-        let Self { insert, slip, lane, queued, in_hand } = self;
+        let Self { insert, slip, since, lane, queued, in_hand } = self;
         let insert = insert.await.map_err(refused)?;
         drop(in_hand);
         let accepted = match insert {
@@ -117,7 +118,7 @@ impl Placing {
             Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
         };
         let is_new = matches!(accepted, Accepted::New { .. });
-        Ok(Arriving { accepted, lane: is_new.then(|| (lane, slip.with(queued))) })
+        Ok(Arriving { accepted, since, lane: is_new.then(|| (lane, slip.with(queued))) })
     }
 }
 
@@ -125,6 +126,7 @@ impl Placing {
 #[must_use = "the lane waits for it; dropped, the next start takes it up"]
 pub(crate) struct Arriving {
     accepted: Accepted,
+    since: Instant,
     /// Of a new one.
     lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
 }
@@ -132,11 +134,10 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// Lets its lane have it.
     pub(crate) fn hand_over(self, runner: &Arc<Runner>, lanes: &Arc<Supervisor>) -> Receipt {
-        let Self { accepted, lane } = self;
+        let Self { accepted, since, lane } = self;
         let Some((lane, row)) = lane else { return Receipt { accepted, _gate: None } };
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
         let gate = CancellationToken::new();
-        let since = row.accepted_at;
         let row = Arc::new(row);
         let mut guard = gate.clone().drop_guard();
         if row.payload.facts.wants.shortcuts {
@@ -190,7 +191,6 @@ pub(crate) async fn recover(
 }
 
 async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
-    let shared = &runner.shared;
     let leads = found.leads();
     let Unfinished { row, attempts, waited, others } = found;
     let Waited { cut, answer_to, collected_by } = waited;
@@ -200,9 +200,9 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
     let row = Row { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
-    let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
+    let key = row.session_key.clone();
     let row = Arc::new(row);
-    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), since) };
+    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), Instant::now()) };
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {

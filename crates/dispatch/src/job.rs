@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_protocol::RunId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::AbortReason;
@@ -15,8 +16,8 @@ pub(crate) struct Job {
     pub(crate) row: Arc<Row<Queued>>,
     /// Opens once the acknowledgement is queued to the client.
     pub(crate) gate: CancellationToken,
-    /// Unix milliseconds from which its deadline counts: acceptance, or the start that recovered it.
-    pub(crate) since: i64,
+    /// From when its deadline counts: acceptance, or the start that recovered it. No clock that is set changes how long ago that is.
+    pub(crate) since: Instant,
     /// The run id its events carry when its own is used up: a steered message that the run did not take.
     pub(crate) events_as: Option<RunId>,
     /// Its clients have heard its end already: it was stopped while it waited, or answered beside a run.
@@ -29,10 +30,12 @@ pub(crate) struct Job {
     pub(crate) has_waited: bool,
     /// A full queue has dropped it as the so-manyth, and the agent is to be told.
     pub(crate) cut: Option<u64>,
+    /// Whether it is a copy for the run under way of a message that has a run of its own.
+    pub(crate) is_copy: bool,
 }
 
 impl Job {
-    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: i64) -> Self {
+    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: Instant) -> Self {
         Self {
             row,
             gate,
@@ -43,6 +46,17 @@ impl Job {
             aside: false,
             has_waited: false,
             cut: None,
+            is_copy: false,
+        }
+    }
+
+    /// The entries it may have where it is steered into a run, in the order in which they are used. That of a copy is never its own
+    /// message's entry, which that is known by after a crash; it begins with the message's id, as that of any entry of it.
+    pub(crate) fn steered_entries(&self) -> [String; 2] {
+        let Row { entry_id, fresh_id, .. } = &*self.row;
+        match self.is_copy {
+            true => [format!("{fresh_id}-copy"), format!("{fresh_id}-copy-2")],
+            false => [entry_id.clone(), fresh_id.to_string()],
         }
     }
 

@@ -248,6 +248,49 @@ async fn a_steered_message_joins_the_run_and_ends_with_it() {
 }
 
 #[tokio::test]
+async fn what_is_steered_and_kept_is_read_by_the_run_and_answered_once_more() {
+    let script = [Answer::Held("first answer"), Answer::Text("both answered"), Answer::Text("once more")];
+    let (dir, model) = (dir(), FakeModel::start(script).await);
+    let mut rig =
+        Rig::with_config(dir.path(), &model, json!({"messages": {"queue": {"mode": "steer-backlog"}}})).await;
+    send(&rig, "r1", "one").await;
+    model.asked(1).await;
+    send(&rig, "r2", "two").await;
+    model.release();
+    let events = rig.events_until("r2 chat final once more").await;
+    assert_eq!(events.iter().filter(|event| event.starts_with("r2 chat final")).count(), 1, "{events:?}");
+    assert_ne!(texts(&rig.end("r2").await), texts(&rig.end("r1").await));
+    assert_eq!(
+        said(dir.path()),
+        [
+            "user: one\n[message_id: r1]",
+            "assistant: first answer",
+            "user: two\n[message_id: r2]",
+            "assistant: both answered",
+            "user: two\n[message_id: r2]",
+            "assistant: once more"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_steered_and_kept_is_stopped_as_a_whole() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("first answer")]).await);
+    let mut rig =
+        Rig::with_config(dir.path(), &model, json!({"messages": {"queue": {"mode": "steer-backlog"}}})).await;
+    send(&rig, "r1", "one").await;
+    model.asked(1).await;
+    send(&rig, "r2", "two").await;
+    let target = AbortTarget::Run(RunId::new("r2"));
+    assert_eq!(rig.abort(KEY, target, AbortReason::Rpc).await.unwrap(), [RunId::new("r2")]);
+    model.release();
+    rig.events_until("r1 chat final first answer").await;
+    assert!(matches!(rig.end("r2").await.outcome, RunOutcome::Aborted { .. }));
+    rig.end("r1").await;
+    assert_eq!(model.count(), 1, "no run has read it");
+}
+
+#[tokio::test]
 async fn injected_words_are_stored_and_heard() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hey")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
@@ -483,6 +526,32 @@ async fn a_crash_with_a_steered_message_in_the_transcript_answers_it_once() {
     let expected = [
         "user: one\n[message_id: r1]",
         "assistant: first",
+        "user: two\n[message_id: r2]",
+        "assistant: second",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(model.count(), 1);
+}
+
+/// The run that read it is taken up to the answer it had; the message's own run answers it.
+#[tokio::test]
+async fn a_crash_with_a_kept_message_in_the_transcript_loses_neither_run() {
+    let script = [Answer::Held("first"), Answer::Stall("…")];
+    let (dir, model) = (dir(), FakeModel::start(script).await);
+    let rig =
+        Rig::with_config(dir.path(), &model, json!({"messages": {"queue": {"mode": "steer-backlog"}}})).await;
+    send(&rig, "r1", "one").await;
+    model.asked(1).await;
+    send(&rig, "r2", "two").await;
+    model.release();
+    model.asked(2).await;
+    let crashed = crash(dir.path());
+    let model = FakeModel::start([Answer::Text("second")]).await;
+    let (_rig, said) = after(&crashed, &model, &["r1", "r2"]).await;
+    let expected = [
+        "user: one\n[message_id: r1]",
+        "assistant: first",
+        "user: two\n[message_id: r2]",
         "user: two\n[message_id: r2]",
         "assistant: second",
     ];

@@ -200,7 +200,7 @@ impl Actor {
             Arrival::Fresh if !job.aside => job.row.payload.facts.queue.mode,
             Arrival::Fresh | Arrival::Recovered => QueueMode::Followup,
         };
-        if let Some(deadline) = self.deadline_of(&job) {
+        if let Some(deadline) = Self::deadline_of(&job) {
             self.deadlines.push((deadline, job.row.run_id.clone()));
         }
         if arrival == Arrival::Fresh
@@ -246,6 +246,12 @@ impl Actor {
                 }
                 Effect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
                 Effect::Steer(job) => self.steer(job).await,
+                Effect::SteerCopy(job) => self.steer_copy(job).await,
+                Effect::Retract(run_id) => {
+                    if let Some(running) = &self.running {
+                        running.control.steering.retract(&run_id);
+                    }
+                }
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
                 Effect::Discard(job, reason) => self.announce_stopped(&job, reason).await,
@@ -274,6 +280,22 @@ impl Actor {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
             // Not taken, it waits for the end of the run.
             running.control.steering.push(Job { events_as, has_waited: true, ..job }, message);
+        }
+    }
+
+    /// The run reads it too. Clients hear of the message by the run that it has for itself, and so does the inbox: a crash before the end
+    /// of that one runs it, whatever the transcript has of the copy.
+    async fn steer_copy(&mut self, job: Job) {
+        match self.runner.load(&job.row).await {
+            Ok(row) => {
+                let message = self.runner.steered_message(&row);
+                if let Some(running) = &self.running {
+                    running.control.steering.push(Job { is_copy: true, ..job }, message);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");
+            }
         }
     }
 

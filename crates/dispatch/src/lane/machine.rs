@@ -63,10 +63,14 @@ pub(crate) enum Effect<J> {
     Aside(J),
     /// Hand the message to the run under way.
     Steer(J),
+    /// Hand a copy of the message to the run under way: the message itself waits for a run of its own.
+    SteerCopy(J),
     /// Stop the run under way.
     Cancel(AbortReason),
     /// Take this message back from the run, if it has not taken it yet, and end it as stopped.
     Withdraw(RunId, AbortReason),
+    /// Take the copy of this message back from the run, if it has not seen it yet.
+    Retract(RunId),
     /// Tell that a message that waits is stopped. It keeps its place: when it is started it is written into the
     /// transcript and closed.
     Discard(J, AbortReason),
@@ -133,6 +137,8 @@ struct ActiveRun {
     /// Stopped already, or past being stopped.
     closing: bool,
     steered: Vec<RunId>,
+    /// The messages it was handed a copy of.
+    copied: Vec<RunId>,
 }
 
 impl<J> Default for Machine<J> {
@@ -202,19 +208,9 @@ impl<J: Turn> Machine<J> {
         let mut effects = Vec::new();
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
-            QueueMode::Steer | QueueMode::SteerBacklog => {
-                // Whatever waits was said before, and comes before. What is answered elsewhere is not answered by this run. Nor does
-                // anybody else speak to a run that has the owner's tools.
-                let may_overtake = !self.has_waiting();
-                let is_taken = |run: &&mut ActiveRun| {
-                    let is_for_them = run.is_strangers || !job.is_strangers();
-                    run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
-                };
-                if let Some(run) = self.run().filter(is_taken) {
-                    run.steered.push(job.run_id().clone());
-                    return vec![Effect::Steer(job)];
-                }
-            }
+            QueueMode::Steer if self.may_steer(&job) => return vec![self.steer(job)],
+            QueueMode::SteerBacklog if self.may_steer(&job) => return self.steer_and_keep(now, job),
+            QueueMode::Steer | QueueMode::SteerBacklog => {}
             QueueMode::Interrupt => {
                 effects = self.abort(&AbortTarget::All, AbortReason::Interrupt);
             }
@@ -224,6 +220,39 @@ impl<J: Turn> Machine<J> {
             Err(rejected) => effects.push(rejected),
         }
         effects.extend(self.next(now));
+        effects
+    }
+
+    /// Whether the run under way takes it. Whatever waits was said before, and comes before, unless the run has read that too. What is
+    /// answered elsewhere is not answered by this run. Nor does anybody else speak to a run that has the owner's tools.
+    fn may_steer(&self, job: &J) -> bool {
+        let Some(Active::Run(run)) = &self.active else { return false };
+        let is_read = |waiting: &J| run.copied.contains(waiting.run_id());
+        let may_overtake = self.backlog.cut.iter().all(is_read)
+            && self.waiting.iter().all(|waiting| matches!(waiting, Waiting::Message(job) if is_read(job)));
+        let is_for_them = run.is_strangers || !job.is_strangers();
+        run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
+    }
+
+    fn steer(&mut self, job: J) -> Effect<J> {
+        if let Some(run) = self.run() {
+            run.steered.push(job.run_id().clone());
+        }
+        Effect::Steer(job)
+    }
+
+    /// Hands a copy to the run, and has the message wait for a run of its own. Where the queue has no room for it, the run alone
+    /// answers it.
+    fn steer_and_keep(&mut self, now: Instant, job: J) -> Vec<Effect<J>> {
+        let mut effects = match self.admit(now, job.clone()) {
+            Ok(made_room) => made_room,
+            Err(Effect::Drop(job, DropRule::New)) => return vec![self.steer(job)],
+            Err(rejected) => return vec![rejected],
+        };
+        if let Some(run) = self.run() {
+            run.copied.push(job.run_id().clone());
+        }
+        effects.push(Effect::SteerCopy(job));
         effects
     }
 
@@ -274,6 +303,8 @@ impl<J: Turn> Machine<J> {
             let (out, stay) = std::mem::take(&mut run.steered).into_iter().partition::<Vec<RunId>, _>(hit);
             run.steered = stay;
             effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
+            let copied = run.copied.iter().filter(|run_id| hit(run_id));
+            effects.extend(copied.cloned().map(Effect::Retract));
         }
         // What was dropped and not told of yet is closed like what waits.
         for job in self.backlog.take_cut(|job| hit(job.run_id())) {
@@ -330,6 +361,7 @@ impl<J: Turn> Machine<J> {
             streaming: false,
             closing: job.is_stopped(),
             steered: Vec::new(),
+            copied: Vec::new(),
         }));
     }
 

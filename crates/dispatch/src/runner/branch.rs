@@ -167,12 +167,15 @@ impl RunBranch {
 
     async fn write(&mut self, message: &Message, id: Option<&str>) -> Result<(), TranscriptError> {
         self.check_alive()?;
-        let steered = self.control.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
+        let writing = self.control.steering.writing().map(|job| (job.steered_entries(), job));
+        let steered = writing.filter(|([entry, _], _)| id == Some(entry.as_str()));
         let id = match &steered {
-            Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
+            Some(([entry, instead], _)) => Some(self.free_id(entry, instead)),
             None => id.map(str::to_owned),
         };
-        if let (Some(job), Some((journal, by))) = (&steered, &self.notes) {
+        if let (Some((_, job)), Some((journal, by))) = (&steered, &self.notes)
+            && !job.is_copy
+        {
             let taken = Update::Taken { runs: vec![job.row.run_id.clone()], by: by.clone() };
             journal.update(taken).await.map_err(|error| self.error(io::Error::other(error)))?;
         }

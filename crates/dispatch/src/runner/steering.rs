@@ -57,6 +57,11 @@ impl SteeringQueue {
         withdrawn
     }
 
+    /// Takes the copy of a message back, if the run has not seen it.
+    pub(crate) fn retract(&self, run_id: &RunId) {
+        self.state.lock().pending.retain(|(job, _)| !job.is_copy || job.row.run_id != *run_id);
+    }
+
     /// Why a message that the run did not take is not to be worked on either.
     pub(crate) fn stopped(&self, run_id: &RunId) -> Option<AbortReason> {
         self.state.lock().stopped.iter().find(|(stopped, _)| stopped == run_id).map(|(_, reason)| *reason)
@@ -70,12 +75,11 @@ impl SteeringQueue {
     /// The message [`SteeringQueue::writing`] named is in the transcript.
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
-        if let Some(job) = state.polled.pop_front() {
-            state.taken.push(job);
-        }
+        let written = state.polled.pop_front().filter(|job| !job.is_copy);
+        state.taken.extend(written);
     }
 
-    /// What the run took so far.
+    /// What the run took so far and answers. Of a copy its message has an answer of its own.
     pub(crate) fn taken(&self) -> Vec<Job> {
         self.state.lock().taken.clone()
     }
@@ -85,11 +89,12 @@ impl SteeringQueue {
         std::mem::take(&mut self.state.lock().taken)
     }
 
-    /// What the run did not take, oldest first, emptied.
+    /// What the run did not take, oldest first, emptied. Copies are gone: their messages wait anyway.
     pub(crate) fn drain_untaken(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         let mut jobs: Vec<Job> = state.polled.drain(..).collect();
         jobs.extend(state.pending.drain(..).map(|(job, _)| job));
+        jobs.retain(|job| !job.is_copy);
         jobs
     }
 }
@@ -98,7 +103,8 @@ impl Steering for SteeringQueue {
     fn poll(&self) -> Option<QueuedMessage> {
         let mut state = self.state.lock();
         let (job, message) = state.pending.pop_front()?;
-        let entry_id = Some(job.row.entry_id.clone());
+        let [entry_id, _] = job.steered_entries();
+        let entry_id = Some(entry_id);
         state.polled.push_back(job);
         Some(QueuedMessage { message, entry_id })
     }
@@ -109,6 +115,7 @@ mod tests {
     use std::sync::Arc;
 
     use openclaw_protocol::{SessionId, SessionKey};
+    use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -130,7 +137,11 @@ mod tests {
             recovered: false,
             gathering: None,
         };
-        Job::new(Arc::new(row), CancellationToken::new(), 0)
+        Job::new(Arc::new(row), CancellationToken::new(), Instant::now())
+    }
+
+    fn copy(name: &str) -> Job {
+        Job { is_copy: true, ..job(name) }
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {
@@ -170,5 +181,20 @@ mod tests {
         assert!(queue.withdraw(&RunId::new("a"), AbortReason::Stop).is_none(), "the run has seen it");
         assert_eq!(names(&queue.drain_untaken()), ["a"]);
         assert_eq!(queue.stopped(&RunId::new("a")), Some(AbortReason::Stop));
+    }
+
+    #[test]
+    fn a_copy_is_neither_taken_nor_left_over() {
+        let queue = SteeringQueue::default();
+        for name in ["a", "b", "c"] {
+            queue.push(copy(name), UserMessage::text(name, 0));
+        }
+        let polled = queue.poll().unwrap();
+        assert_eq!(polled.entry_id.as_deref(), Some("s-copy"), "never the entry of the message itself");
+        queue.written();
+        queue.retract(&RunId::new("b"));
+        assert_eq!(queue.poll().unwrap().message.content.to_text(), "c");
+        assert!(queue.taken().is_empty() && queue.drain_taken().is_empty());
+        assert!(queue.drain_untaken().is_empty());
     }
 }

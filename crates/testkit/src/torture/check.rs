@@ -44,11 +44,22 @@ struct Found {
     shown: usize,
 }
 
+/// What is to be found of a message.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    /// By how many runs it is read at most: two where it is steered into one and kept for another.
+    times: usize,
+    /// Whether its reader is on the platform.
+    is_shown: bool,
+}
+
+/// Each message is read by at most so many runs.
 pub(super) async fn all(
     gateway: &mut GatewayUnderTest,
     server: &TelegramServer,
     people: &People,
     clients: &[Client],
+    times: usize,
     tally: &mut Tally,
 ) -> Result<()> {
     let until = Instant::now() + PATIENCE;
@@ -88,10 +99,10 @@ pub(super) async fn all(
     children::judge(gateway, &server.made(), told_of, tally)?;
     flag_answered_together(&server.made(), &mut ends);
     for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
-        judge(gateway, &said.run, &ends, &found, true, tally)?;
+        judge(gateway, &said.run, &ends, &found, Expected { times, is_shown: true }, tally)?;
     }
     for run in clients.iter().flat_map(|client| &client.accepted) {
-        judge(gateway, run, &ends, &found, false, tally)?;
+        judge(gateway, run, &ends, &found, Expected { times, is_shown: false }, tally)?;
     }
     in_order(people, &told)?;
     tally.from_people += pushed;
@@ -114,26 +125,30 @@ fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
     }
 }
 
-/// One message: asked once, answered as often as its end says, shown once.
+/// One message: asked, answered as its end says, and shown, each once or as often as runs read it.
 fn judge(
     gateway: &GatewayUnderTest,
     run: &str,
     ends: &BTreeMap<String, End>,
     found: &BTreeMap<String, Found>,
-    is_shown: bool,
+    expected: Expected,
     tally: &mut Tally,
 ) -> Result<()> {
+    let Expected { times, is_shown } = expected;
     let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
     let found = found.get(run).copied().unwrap_or_default();
     let Found { asked, answered, shown } = found;
-    // What a full queue drops may be told in a summary.
-    let is_asked = asked == usize::from(end.is_run) || (end.is_dropped && asked <= 1);
-    let is_answered = if end.is_answered { answered == 1 } else { answered <= 1 };
-    let most = if end.is_flagged { usize::MAX } else { 1 };
+    // What a full queue drops may be told in a summary. Where its own run reads it and another may, it is asked once at least.
+    let is_asked = match end.is_run {
+        true => (1..=times).contains(&asked),
+        false => asked == 0 || asked <= times && (end.is_dropped || times > 1),
+    };
+    let is_answered = (usize::from(end.is_answered)..=times).contains(&answered);
+    let most = if end.is_flagged { usize::MAX } else { times };
     let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
     let is_shown = if is_shown { (least..=most).contains(&shown) } else { shown == 0 };
     tally.flagged += usize::from(end.is_flagged);
-    tally.seen_twice += usize::from(shown > 1);
+    tally.seen_twice += usize::from(shown > times);
     if is_asked && is_answered && is_shown {
         return Ok(());
     }
@@ -323,7 +338,9 @@ fn in_order(people: &People, told: &BTreeMap<String, Vec<Entry>>) -> Result<()> 
     for (file, entries) in told {
         let mut last: BTreeMap<String, usize> = BTreeMap::new();
         let asked: BTreeSet<&str> = entries.iter().filter_map(Entry::asked).collect();
-        for run in entries.iter().filter_map(Entry::asked) {
+        let mut known = BTreeSet::new();
+        // One that is asked again was said where it was asked first.
+        for run in entries.iter().filter_map(Entry::asked).filter(|run| known.insert(*run)) {
             let speaker = match chats.get(run) {
                 Some(chat) if people.reordered.contains(chat) => continue,
                 Some(chat) => chat.to_string(),

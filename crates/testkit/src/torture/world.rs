@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) server: TelegramServer,
     pub(super) people: People,
     pub(super) clients: Vec<Client>,
+    /// By how many runs a message is read at most.
+    times: usize,
     _model: ModelServer,
     asked: watch::Receiver<Asked>,
     seen: watch::Receiver<Seen>,
@@ -80,7 +82,8 @@ impl World {
             Client::new(name, seed, told.clone())
         });
         let clients = clients.collect();
-        Ok(Self { gateway, server, people: People::default(), clients, _model: model, asked, seen })
+        let times = if mode == "steer-backlog" { 2 } else { 1 };
+        Ok(Self { gateway, server, people: People::default(), clients, times, _model: model, asked, seen })
     }
 
     /// One life of the gateway, until it is killed at a step.
@@ -163,8 +166,8 @@ impl World {
     pub(super) async fn settle(self, tally: &mut Tally) -> Result<()> {
         self.server.heal();
         let home = self.gateway.home().to_owned();
-        let World { mut gateway, server, people, clients, _model: model, .. } = self;
-        let checked = check::all(&mut gateway, &server, &people, &clients, tally).await;
+        let World { mut gateway, server, people, clients, times, _model: model, .. } = self;
+        let checked = check::all(&mut gateway, &server, &people, &clients, times, tally).await;
         drop(model);
         if checked.is_err() {
             gateway.keep();

@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::clock::Clock;
+use crate::intake;
+use crate::journal::Durability;
 use crate::subagents::{ChildRun, sweep};
 
 const HOUR: i64 = 3_600_000;
@@ -80,6 +82,32 @@ async fn a_talk_between_sessions_goes_on() {
     // Three more turns, and the last word.
     model.asked(9).await;
     assert!(model.heard(8).last().unwrap().contains("Agent-to-agent announce step."), "{:?}", model.heard(8));
+}
+
+/// The deadline of a `chat.send` counts from when it was accepted, however the clock is set while it waits to be acknowledged and behind a
+/// run.
+#[tokio::test]
+async fn a_message_that_waits_keeps_its_deadline() {
+    for off_by in [YEAR, -YEAR] {
+        let script = [Answer::Held("first"), Answer::Text("second")];
+        let (dir, model) = (dir(), FakeModel::start(script).await);
+        let jumping = Jumping::start(&dir, &model).await;
+        send(&jumping.rig, "r1", "one").await;
+        model.asked(1).await;
+        // Accepted at one time, and heard of by its lane at another.
+        let Dispatch { runner, lanes, .. } = &jumping.rig.dispatch;
+        let request = chat("r2", "two").into();
+        let placed =
+            intake::place(runner, lanes, RunId::new("r2"), key_of(KEY), request, Durability::Synced).await;
+        let arriving = placed.unwrap().stored(runner).await.unwrap();
+        jumping.set_off_by(off_by);
+        drop(arriving.hand_over(runner, lanes));
+        // The lane does one thing after the other: it has the message by now.
+        let nobody = AbortTarget::Run(RunId::new("nobody"));
+        assert!(jumping.rig.abort(KEY, nobody, AbortReason::Rpc).await.unwrap().is_empty());
+        model.release();
+        assert_eq!(texts(&jumping.rig.end("r2").await), ["second"], "{off_by}");
+    }
 }
 
 #[tokio::test]

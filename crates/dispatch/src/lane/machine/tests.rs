@@ -129,7 +129,7 @@ fn a_message_is_treated_as_the_table_says() {
         (Followup, false, vec![], vec![Effect::Start(b())]),
         (QueueMode::Steer, true, vec![Steer(b())], vec![]),
         (QueueMode::Steer, false, vec![], vec![Effect::Start(b())]),
-        (SteerBacklog, true, vec![Steer(b())], vec![]),
+        (SteerBacklog, true, vec![Effect::SteerCopy(b())], vec![Effect::Start(b())]),
         (SteerBacklog, false, vec![], vec![Effect::Start(b())]),
         (Interrupt, true, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
         (Interrupt, false, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
@@ -209,6 +209,41 @@ fn nothing_is_steered_in_front_of_what_waits() {
     assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
     lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "4", QueueMode::Steer), [Effect::Steer(job("4"))]);
+}
+
+#[test]
+fn what_is_steered_and_kept_is_read_at_once_and_run_in_its_turn() {
+    let mut lane = busy(true);
+    for name in ["1", "2"] {
+        assert_eq!(send(&mut lane, name, QueueMode::SteerBacklog), [Effect::SteerCopy(job(name))]);
+    }
+    assert_eq!(send(&mut lane, "3", QueueMode::Steer), [Effect::Steer(job("3"))], "all before it is read");
+    assert_eq!(send(&mut lane, "4", QueueMode::Followup), []);
+    assert_eq!(send(&mut lane, "5", QueueMode::SteerBacklog), [], "4 is not read by this run");
+    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    lane.on(Instant::now(), Input::Streaming(true));
+    assert_eq!(send(&mut lane, "6", QueueMode::SteerBacklog), [], "2 waits, and this run has not read it");
+    for next in ["2", "4", "5", "6"] {
+        assert_eq!(end(&mut lane), [Effect::Start(job(next))]);
+    }
+    assert_eq!(end(&mut lane), []);
+    assert!(lane.is_idle());
+}
+
+#[test]
+fn what_is_stopped_while_it_is_kept_is_taken_back_from_the_run() {
+    for target in [AbortTarget::Run(RunId::new("1")), AbortTarget::All] {
+        let mut lane = busy(true);
+        send(&mut lane, "1", QueueMode::SteerBacklog);
+        let discarded = Effect::Discard(stopped("1", AbortReason::Rpc), AbortReason::Rpc);
+        let mut expect = vec![Effect::Retract(RunId::new("1")), discarded];
+        if target == AbortTarget::All {
+            expect.insert(0, Effect::Cancel(AbortReason::Rpc));
+        }
+        assert_eq!(abort(&mut lane, target), expect);
+        assert_eq!(end(&mut lane), [Effect::Start(stopped("1", AbortReason::Rpc))], "to be closed");
+        assert_eq!(end(&mut lane), []);
+    }
 }
 
 #[test]
@@ -413,7 +448,7 @@ proptest! {
     /// Whatever comes, every message is started or steered exactly once, stopped ones to be closed, one run at a time, and follow-ups run
     /// in the order in which they came.
     #[test]
-    fn every_message_has_one_fate(steps in proptest::collection::vec((0..6_u8, 0..12_usize), 1..60)) {
+    fn every_message_has_one_fate(steps in proptest::collection::vec((0..7_u8, 0..12_usize), 1..60)) {
         let mut lane = Machine::default();
         let (mut sent, mut fates, mut started) = (0, Vec::new(), Vec::new());
         let mut running = false;
@@ -422,6 +457,7 @@ proptest! {
             let effects = match kind {
                 0 | 1 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Followup) }
                 2 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Steer) }
+                6 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::SteerBacklog) }
                 3 => lane.on(Instant::now(), Input::Streaming(pick % 2 == 0)),
                 4 if running => {
                     running = false;
@@ -444,6 +480,7 @@ proptest! {
                         let place = steered.iter().position(|job| job.0 == run_id).unwrap();
                         fates.push(steered.remove(place).0.to_string());
                     }
+                    Effect::SteerCopy(_) | Effect::Retract(_) => prop_assert!(running),
                     Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
                     Effect::Cancel(_) => prop_assert!(running),
                     other => panic!("{other:?}: nobody asked for one"),

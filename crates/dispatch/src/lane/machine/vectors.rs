@@ -272,13 +272,57 @@ fn only_what_is_answered_in_the_same_place_is_steered() {
             let mut lane = busy(now);
             let job = prompt("second", 1, to, QueueSettings { mode, ..NO_WAIT });
             let effects = say(&mut lane, now, job.clone());
-            let expect = if is_steered { vec![Effect::Steer(job.clone())] } else { Vec::new() };
+            let is_kept = mode == QueueMode::SteerBacklog;
+            let expect = match (is_steered, is_kept) {
+                (true, true) => vec![Effect::SteerCopy(job.clone())],
+                (true, false) => vec![Effect::Steer(job.clone())],
+                (false, _) => Vec::new(),
+            };
             assert_eq!(effects, expect, "{mode:?} {to}");
             let behind = lane.on(now, Input::Ended { untaken: Vec::new() });
             let runs: Vec<String> = behind.iter().map(shown).collect();
-            let expect: &[&str] = if is_steered { &[] } else { &["second"] };
+            let expect: &[&str] = if is_steered && !is_kept { &[] } else { &["second"] };
             assert_eq!(runs, expect, "{mode:?} {to}: it is asked by itself");
         }
+    }
+}
+
+/// What is kept besides counts as what waits: a full queue and a repetition are dealt with as always.
+#[test]
+fn what_is_steered_and_kept_takes_room_in_the_queue() {
+    type Row<'a> = (QueueDrop, &'a [&'a str], &'a [&'a str]);
+    let rows: &[Row<'_>] = &[
+        (QueueDrop::New, &["copy a", "copy b", "steer c", "drop b queue-duplicate"], &["a", "b"]),
+        (
+            QueueDrop::Old,
+            &["copy a", "copy b", "drop a queue-cap-old", "copy c", "drop b queue-duplicate"],
+            &["b", "c"],
+        ),
+        (
+            QueueDrop::Summarize,
+            &["copy a", "copy b", "cut a", "copy c", "drop b queue-duplicate"],
+            &["[]!1(a)→c", "b", "c"],
+        ),
+    ];
+    for (drop, heard, runs) in rows {
+        let settings = QueueSettings { mode: QueueMode::SteerBacklog, cap: 2, drop: *drop, ..NO_WAIT };
+        let now = Instant::now();
+        let mut lane = busy(now);
+        let mut found = Vec::new();
+        for (order, name) in (1..).zip(["a", "b", "c", "b"]) {
+            let job = Job { message_id: name.to_owned(), ..prompt(name, order, "slack:A", settings) };
+            found.extend(say(&mut lane, now, job).iter().map(|effect| match effect {
+                Effect::SteerCopy(job) => format!("copy {}", job.run_id),
+                Effect::Steer(job) => format!("steer {}", job.run_id),
+                other => shown(other),
+            }));
+        }
+        assert_eq!(found, *heard, "{drop:?}");
+        let mut begun = Vec::new();
+        while !lane.is_idle() {
+            begun.extend(lane.on(now, Input::Ended { untaken: Vec::new() }).iter().map(shown));
+        }
+        assert_eq!(begun, *runs, "{drop:?}");
     }
 }
 
@@ -441,6 +485,8 @@ struct World {
     running: bool,
     /// In order.
     steered: Vec<Job>,
+    /// Of which the run under way was handed a copy, by order.
+    copied: BTreeSet<u64>,
     /// The fate of each, by its order.
     ended: Vec<u64>,
     /// What was begun and not only closed, in order.
@@ -481,6 +527,14 @@ impl World {
                 Effect::Steer(job) => {
                     assert!(self.running);
                     self.steered.push(job);
+                }
+                Effect::SteerCopy(job) => {
+                    assert!(self.running);
+                    assert!(self.copied.insert(job.order), "it is handed over once");
+                    assert!(!self.ended.contains(&job.order), "it waits for its own run");
+                }
+                Effect::Retract(run_id) => {
+                    assert!(self.copied.contains(&run_id.as_str().parse().unwrap()), "there is one");
                 }
                 Effect::Aside(job) => self.ended.push(job.order),
                 Effect::Drop(job, _) => self.ended.push(job.order),
