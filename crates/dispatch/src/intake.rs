@@ -118,7 +118,6 @@ impl Arriving {
         let Some((lane, row)) = lane else { return Receipt { accepted, _gate: None } };
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
         let gate = CancellationToken::new();
-        let since = row.accepted_at;
         let row = Arc::new(row);
         let mut guard = gate.clone().drop_guard();
         if row.payload.facts.wants.shortcuts {
@@ -126,7 +125,7 @@ impl Arriving {
         }
         let receipt = Receipt { accepted, _gate: Some(guard) };
         // A lane that has ended meanwhile leaves it to the next start.
-        let _ = lane.send(Job::new(row, gate, since));
+        let _ = lane.send(Job::new(row, gate));
         receipt
     }
 }
@@ -172,7 +171,6 @@ pub(crate) async fn recover(
 }
 
 async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
-    let shared = &runner.shared;
     let leads = found.leads();
     let Unfinished { row, attempts, waited, others } = found;
     let Waited { cut, answer_to, collected_by } = waited;
@@ -182,9 +180,9 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
     let row = Row { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
-    let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
+    let key = row.session_key.clone();
     let row = Arc::new(row);
-    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), since) };
+    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone()) };
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_protocol::RunId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::AbortReason;
@@ -15,8 +16,8 @@ pub(crate) struct Job {
     pub(crate) row: Arc<Row<Queued>>,
     /// Opens once the acknowledgement is queued to the client.
     pub(crate) gate: CancellationToken,
-    /// Unix milliseconds from which its deadline counts: acceptance, or the start that recovered it.
-    pub(crate) since: i64,
+    /// From when on its deadline counts: acceptance, or the start that recovered it. By the clock that nobody sets.
+    pub(crate) since: Instant,
     /// The run id its events carry when its own is used up: a steered message that the run did not take.
     pub(crate) events_as: Option<RunId>,
     /// Its clients have heard its end already: it was stopped while it waited, or answered beside a run.
@@ -32,11 +33,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: i64) -> Self {
+    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken) -> Self {
         Self {
             row,
             gate,
-            since,
+            since: Instant::now(),
             events_as: None,
             end_announced: false,
             order: 0,

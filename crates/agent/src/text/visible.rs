@@ -173,11 +173,12 @@ impl VisibleText {
             let before = || directive::parse(whole.get(..reply_at).unwrap_or_default()).text.len();
             Tagged { reply_to, before: if is_known { 0 } else { before() } }
         });
-        Cleaned { text: text.into(), tag, media: self.placed(whole, media) }
+        let media = self.placed(whole, media, text.len());
+        Cleaned { text: text.into(), tag, media }
     }
 
-    /// Where those of the media stand that were not found before.
-    fn placed(&self, whole: &str, media: Vec<String>) -> Vec<(String, usize)> {
+    /// Where those of the media stand that were not found before; one that is found nowhere, at the end.
+    fn placed(&self, whole: &str, media: Vec<String>, end: usize) -> Vec<(String, usize)> {
         let mut placed: Vec<(String, usize)> = Vec::new();
         for reference in media {
             let is_known =
@@ -188,7 +189,8 @@ impl VisibleText {
             if self.media.len() + placed.len() >= MOST_PLACED {
                 break;
             }
-            placed.extend(directive::before_media(whole, &reference).map(|before| (reference, before)));
+            let before = directive::before_media(whole, &reference).unwrap_or(end);
+            placed.push((reference, before));
         }
         placed
     }
@@ -280,7 +282,7 @@ mod tests {
     fn a_file_is_told_before_the_text_it_came_with() {
         let rows: [(&[&str], &[&str]); 7] = [
             (&["one\n", "MEDIA:./a\ntwo"], &["one", "./a under way 0", "\ntwo"]),
-            (&["one\nMEDIA:./a\ntwo\nMEDIA:./b\nthree"], &["./a 3", "one\ntwo", "./b under way 0", "\nthree"]),
+            (&["one\nMEDIA:./a\ntwo\nMEDIA:./b\nthree"], &["./a 3", "./b 7", "one\ntwo\nthree"]),
             (&["one\nMEDIA:./a\ntwo\nMEDIA:./b\n", "end"], &["./a 3", "./b 7", "one\ntwo", "\nend"]),
             (&["MEDIA:", "./a"], &["./a 0"]),
             (&["MEDIA:./a\n", "cap"], &["./a 0", "cap"]),

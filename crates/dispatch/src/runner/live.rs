@@ -144,7 +144,8 @@ impl<'a> Live<'a> {
             shows.as_it_grows && reply.settings.block_streaming && draft.is_none() && !row.recovered;
         let blocks = has_blocks.then(|| Blocks::new(&reply.settings));
         let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
-        let has_tools = shows.verbose != Verbose::Off && is_direct && !is_beat;
+        // Notes name files and commands: the owner alone sees them (spec `channels.md` §5.2).
+        let has_tools = shows.verbose != Verbose::Off && origin.hears_reasons && !is_beat;
         let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
         Some(Self {
             row,

@@ -130,7 +130,7 @@ mod tests {
             recovered: false,
             gathering: None,
         };
-        Job::new(Arc::new(row), CancellationToken::new(), 0)
+        Job::new(Arc::new(row), CancellationToken::new())
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {

@@ -104,9 +104,7 @@ impl Actor {
 
     /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
     pub(super) fn deadline_of(&self, job: &Job) -> Option<Instant> {
-        let elapsed = u64::try_from(self.shared.clock.now_ms() - job.since).unwrap_or(0);
-        let left = job.row.payload.facts.deadline()?.saturating_sub(Duration::from_millis(elapsed));
-        Some(Instant::now() + left)
+        Some(job.since + job.row.payload.facts.deadline()?)
     }
 
     pub(super) async fn on_deadline(&mut self) {
