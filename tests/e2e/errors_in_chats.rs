@@ -1,6 +1,6 @@
 //! Who is told why a run or a tool failed: the owner, in a chat of their own (spec `channels.md` §5.2).
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
@@ -46,7 +46,9 @@ async fn the_owner_is_told_why_a_run_failed_and_nobody_else() {
     let groups = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
     let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
     let owner = told(mine, &[private_message(5, "break")], 1).await;
-    assert!(owner[0].contains("secret socket /run/x"), "{owner:?}");
+    let framed =
+        owner[0].starts_with("⚠️ Agent failed before reply: LLM request rejected: secret socket /run/x");
+    assert!(framed && owner[0].ends_with(".\nLogs: openclaw logs --follow"), "{owner:?}");
     // Who was let in by hand where nobody is named.
     let (server, model) = (TelegramServer::start().await, model().await);
     let gateway = bot(&server, &model, json!({}), json!({})).await;
@@ -72,4 +74,58 @@ async fn a_tool_that_fails_is_told_to_the_owner_alone() {
     let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
     let texts = told(mine, &[private_message(5, "write quietly")], 1).await;
     assert!(texts[0].contains("/proc/none/secret"), "{texts:?}");
+}
+
+/// Notes of tools name files and commands.
+#[tokio::test]
+async fn what_tools_do_is_shown_to_the_owner_alone() {
+    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    for (section, is_shown) in [(mine, true), (open(), false)] {
+        let server = TelegramServer::start().await;
+        let call = Reply::tool("c", "exec", &json!({"command": "echo out"}));
+        let model = ModelServer::queue([call, Reply::text("ran")]).await;
+        let config = json!({"agents": {"defaults": {"verboseDefault": "full"}}});
+        let gateway = bot(&server, &model, section, config).await;
+        server.push(private_message(5, "run it"));
+        server.has_made("the answer", |made| made.iter().any(|message| message["text"] == "ran")).await;
+        gateway.fates().await.unwrap();
+        let said = server.made();
+        let has_note = said.iter().any(|message| message["text"].as_str().unwrap().contains("echo out"));
+        assert_eq!(has_note, is_shown, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_trace_tells_that_the_model_said_nothing() {
+    for (answer, silence) in [("NO_REPLY", "silent"), (" ", "empty")] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|_| Reply::text(answer)).await;
+        let gateway = bot(&server, &model, open(), json!({})).await;
+        server.push(private_message(5, "hi"));
+        let event = crate::queue_modes::traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        assert_eq!(event["run"]["silence"], silence, "{event}");
+        let out = crate::command::openclaw(&gateway, &["trace", "last"]).await;
+        assert!(
+            format!("{out:?}").contains("say nothing") || format!("{out:?}").contains("said nothing"),
+            "{out:?}"
+        );
+        assert!(server.calls("sendMessage").is_empty());
+    }
+}
+
+/// JavaScript cuts texts between the halves of a character.
+#[tokio::test]
+async fn a_character_that_comes_in_two_halves_arrives_whole() {
+    let server = TelegramServer::start().await;
+    let chunk = |text: &str| {
+        format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#) + "\n\n"
+    };
+    let model = ModelServer::answering(move |_| {
+        let halves = chunk(r"well done \ud83d") + &chunk(r"\ude00");
+        Reply::steps([Step::Raw(halves.into_bytes()), Step::Text("!".to_owned())])
+    })
+    .await;
+    let _gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "hi"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "well done 😀!");
 }

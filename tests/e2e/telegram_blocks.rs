@@ -78,6 +78,84 @@ async fn a_tag_makes_the_block_behind_it_a_reply() {
     }
 }
 
+/// An answer with files between its paragraphs.
+const WITH_FILES: &str = "Here is the first one of them, look.\nMEDIA:./one.txt\nAnd here is another one, as nice.\nMEDIA:./two.txt\nThat was all there is, I think.";
+
+/// What a reader sees, in order: words, and the names of files.
+fn seen(server: &TelegramServer) -> Vec<String> {
+    let mut names =
+        server.calls("sendDocument").into_iter().flat_map(|call| call.uploads).map(|file| file.name);
+    let one = |message: &Value| match message["text"].as_str() {
+        Some(text) => text.trim().to_owned(),
+        None => names.next().unwrap_or_default(),
+    };
+    server.made().iter().map(one).collect()
+}
+
+fn write_files(gateway: &openclaw_testkit::GatewayUnderTest) {
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    for name in ["one.txt", "two.txt"] {
+        std::fs::write(workspace.join(name), format!("this is {name}")).unwrap();
+    }
+}
+
+/// Spec `streaming.md` §5.
+#[tokio::test]
+async fn files_are_sent_where_they_stand() {
+    for at in ["text_end", "message_end"] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|_| Reply::deltas(WITH_FILES.split_inclusive(' '))).await;
+        let mut rest = small();
+        merge(&mut rest, json!({"agents": {"defaults": {"blockStreamingBreak": at}}}));
+        let gateway = bot(&server, &model, in_blocks(), rest).await;
+        write_files(&gateway);
+        server.push(private_message(5, "show me"));
+        server
+            .has_made("the end", |made| {
+                made.iter().any(|m| m["text"].as_str().is_some_and(|t| t.contains("I think")))
+            })
+            .await;
+        traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        let expect = [
+            "Here is the first one of them, look.",
+            "one.txt",
+            "And here is another one, as nice.",
+            "two.txt",
+            "That was all there is, I think.",
+        ];
+        assert_eq!(seen(&server), expect, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_sent_as_a_block_is_not_sent_again_after_a_crash() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |_| {
+        let (begin, end) = WITH_FILES.split_at(WITH_FILES.find("MEDIA:./two").unwrap());
+        Reply::steps([Step::Text(begin.to_owned()), Step::Wait(held.clone()), Step::Text(end.to_owned())])
+    })
+    .await;
+    let mut gateway = bot(&server, &model, in_blocks(), small()).await;
+    write_files(&gateway);
+    server.push(private_message(5, "show me"));
+    server.has_made("the first file", |made| made.iter().any(|message| message["text"].is_null())).await;
+    gateway.kill().await.unwrap();
+    gate.open();
+    gateway.start().await.unwrap();
+    traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+    server.nth_answer("sendDocument", 2).await;
+    traced(&gateway, 11, |event| {
+        let deliveries = event["run"]["deliveries"].as_array();
+        deliveries.is_some_and(|all| all.iter().all(|each| each["state"] == "sent"))
+    })
+    .await;
+    let files: Vec<String> = seen(&server).into_iter().filter(|seen| seen.ends_with(".txt")).collect();
+    assert_eq!(files, ["one.txt", "two.txt"]);
+}
+
 #[tokio::test]
 async fn a_voice_tag_in_blocks_makes_the_recording_a_voice_message() {
     let server = TelegramServer::start().await;

@@ -5,7 +5,7 @@ use openclaw_models::{FailureKind, ModelEvent, ModelFailure, ModelRequest};
 use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
 use tokio::sync::mpsc;
 
-use crate::event::{Quote, RunEvent, TextChange};
+use crate::event::{RunEvent, TextChange};
 use crate::payload::Answer;
 use crate::run::{ReasoningVisibility, RunModel};
 use crate::stop::Stop;
@@ -42,7 +42,7 @@ pub(crate) async fn stream(
                 heard = true;
                 let change = visible.push(block, &delta);
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.text(visible.raw()))).await;
-                show(events, visible.take_quote(), change).await;
+                show(events, &mut visible, change).await;
             }
             Some(Some(ModelEvent::ThinkingDelta { block, delta })) => {
                 heard = true;
@@ -54,7 +54,7 @@ pub(crate) async fn stream(
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
                     let change = visible.finish(&message.text());
-                    show(events, visible.take_quote(), change).await;
+                    show(events, &mut visible, change).await;
                     if reasoning == ReasoningVisibility::On
                         && let Some(thought) = Answer::of(&message).reasoning(candidate.reasoning_tags)
                     {
@@ -94,10 +94,13 @@ async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {
     }
 }
 
-async fn show(events: &mpsc::Sender<RunEvent>, quote: Option<Quote>, shown: Option<TextChange>) {
+async fn show(events: &mpsc::Sender<RunEvent>, visible: &mut VisibleText, shown: Option<TextChange>) {
     // Nobody listening any more is no reason to stop.
-    if let Some(quote) = quote {
+    if let Some(quote) = visible.take_quote() {
         let _ = events.send(RunEvent::Quotes(quote)).await;
+    }
+    for file in visible.take_attached() {
+        let _ = events.send(RunEvent::Attaches(file)).await;
     }
     if let Some(change) = shown {
         let _ = events.send(RunEvent::Assistant(change)).await;

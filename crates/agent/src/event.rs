@@ -18,6 +18,8 @@ pub enum RunEvent {
     Assistant(TextChange),
     /// What the text that comes next quotes, where a reply tag in it says so. Clients do not hear it.
     Quotes(Quote),
+    /// A file that the answer brings, before the text that it came with. Clients do not hear it.
+    Attaches(Attachment),
     /// What the model thinks grew; only where it is shown while it is thought. Clients do not hear it.
     Thinking(TextChange),
     /// All that the model thought before a message, in the words for people; only where it is a message of its own. Clients do
@@ -81,6 +83,17 @@ pub struct Quote {
     /// Whether some of the message was told before.
     pub is_under_way: bool,
     /// Bytes of the change that comes next which stand before the tag.
+    pub after: usize,
+}
+
+/// A file in an answer that is being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// Its path or address.
+    pub reference: String,
+    /// Whether some of the message was told before.
+    pub is_under_way: bool,
+    /// Bytes of the change that comes next which stand before it.
     pub after: usize,
 }
 

@@ -47,6 +47,7 @@ const SUPPORTED: &[&str] = &[
     "agents.defaults.contextTokens",
     "agents.defaults.timeFormat",
     "agents.defaults.timeoutSeconds",
+    "agents.defaults.mediaMaxMb",
     "agents.defaults.maxConcurrent",
     "agents.defaults.maxToolRounds",
     "agents.defaults.contextPruning",

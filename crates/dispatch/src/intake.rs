@@ -63,7 +63,6 @@ pub(crate) async fn accept(
 pub(crate) struct Placing {
     insert: JournalFuture<'static, Insert>,
     slip: Row<()>,
-    since: Instant,
     lane: oneshot::Sender<Job>,
     queued: Queued,
     in_hand: InHand,
@@ -95,15 +94,15 @@ pub(crate) async fn place(
     let reservation = shared.journal.reserve().await.map_err(refused)?;
     // The next start works in the order of the inbox: it has to be that of the lanes.
     let _one_at_a_time = lanes.placing.lock();
-    let (slip, since) = (new_slip(run_id, session_key, shared.clock.now_ms()), Instant::now());
+    let slip = new_slip(run_id, session_key, shared.clock.now_ms());
     let (lane, insert) = (seat.take(), reservation(slip.clone().with(stored), durability));
-    Ok(Placing { insert, slip, since, lane, queued, in_hand })
+    Ok(Placing { insert, slip, lane, queued, in_hand })
 }
 
 impl Placing {
     /// Waits until it is as safe as was asked.
     pub(crate) async fn stored(self, runner: &Runner) -> Result<Arriving, DispatchError> {
-        let Self { insert, slip, since, lane, queued, in_hand } = self;
+        let Self { insert, slip, lane, queued, in_hand } = self;
         let insert = insert.await.map_err(refused)?;
         drop(in_hand);
         let accepted = match insert {
@@ -118,7 +117,7 @@ impl Placing {
             Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
         };
         let is_new = matches!(accepted, Accepted::New { .. });
-        Ok(Arriving { accepted, since, lane: is_new.then(|| (lane, slip.with(queued))) })
+        Ok(Arriving { accepted, lane: is_new.then(|| (lane, slip.with(queued))) })
     }
 }
 
@@ -126,7 +125,6 @@ impl Placing {
 #[must_use = "the lane waits for it; dropped, the next start takes it up"]
 pub(crate) struct Arriving {
     accepted: Accepted,
-    since: Instant,
     /// Of a new one.
     lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
 }
@@ -134,7 +132,7 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// Lets its lane have it.
     pub(crate) fn hand_over(self, runner: &Arc<Runner>, lanes: &Arc<Supervisor>) -> Receipt {
-        let Self { accepted, since, lane } = self;
+        let Self { accepted, lane } = self;
         let Some((lane, row)) = lane else { return Receipt { accepted, _gate: None } };
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
         let gate = CancellationToken::new();
@@ -145,7 +143,7 @@ impl Arriving {
         }
         let receipt = Receipt { accepted, _gate: Some(guard) };
         // A lane that has ended meanwhile leaves it to the next start.
-        let _ = lane.send(Job::new(row, gate, since));
+        let _ = lane.send(Job::new(row, gate));
         receipt
     }
 }
@@ -202,7 +200,7 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let gate = CancellationToken::new();
     let key = row.session_key.clone();
     let row = Arc::new(row);
-    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone(), Instant::now()) };
+    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone()) };
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {

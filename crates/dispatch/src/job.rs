@@ -35,11 +35,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: Instant) -> Self {
+    pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken) -> Self {
         Self {
             row,
             gate,
-            since,
+            since: Instant::now(),
             events_as: None,
             end_announced: false,
             order: 0,

@@ -30,7 +30,7 @@ pub(crate) struct Origin {
     /// Whether its sender is one of the owners.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_owner: bool,
-    /// Whether whoever reads there may know why something failed: the owner, in a chat of their own.
+    /// Whether whoever reads there may know why something failed and what tools do: the owner, in a chat of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) hears_reasons: bool,
     /// Whether it speaks to the account.

@@ -230,7 +230,7 @@ ordered_object! {
         auth_profile_override_compaction_count: u64 => "authProfileOverrideCompactionCount",
         /// When a group is answered.
         group_activation: GroupActivation => "groupActivation",
-        /// Whether the group intro is due again.
+        /// Whether the group intro is due again. For OpenClaw, which gives it with the first turn alone; here every turn has it.
         group_activation_needs_system_intro: bool => "groupActivationNeedsSystemIntro",
         /// Addressable name, at most 64 characters, unique in a store.
         label: Box<str> => "label",

@@ -30,6 +30,21 @@ pub fn parse(text: &str) -> Directives {
     found
 }
 
+/// How many bytes of the cleaned text stand before a media reference: before its line, or before its tag.
+pub(crate) fn before_media(text: &str, reference: &str) -> Option<usize> {
+    let is_named_by = |end: usize| {
+        let named = parse(text.get(..end).unwrap_or_default()).media;
+        named.iter().any(|named| named == reference)
+    };
+    let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).chain([text.len()]).collect();
+    let line = lines.partition_point(|end| !is_named_by(*end));
+    let end = *lines.get(line)?;
+    let start = line.checked_sub(1).and_then(|before| lines.get(before)).copied().unwrap_or_default();
+    let tags = text.get(start..end)?.match_indices("]]").map(|(at, _)| start + at + 2);
+    let by_tag = tags.into_iter().find(|end| is_named_by(*end)).and_then(|end| text.get(..end)?.rfind("[["));
+    Some(parse(text.get(..by_tag.unwrap_or(start))?).text.len())
+}
+
 /// The part of an unfinished text that can no longer turn into a directive.
 pub(crate) fn settled(text: &str) -> &str {
     let text = before_media_start(text);
@@ -426,6 +441,22 @@ mod tests {
         }
         let voiced = parse("[[audio_as_voice]] MEDIA:https://e.com/a.ogg");
         assert_eq!((voiced.voice, voiced.media.len(), voiced.text.as_str()), (true, 1, ""));
+    }
+
+    #[test]
+    fn a_media_reference_stands_somewhere_in_the_text() {
+        let rows = [
+            ("MEDIA:./a\ncaption", "./a", Some("")),
+            ("one\nMEDIA:./a\ntwo\nMEDIA:./b", "./b", Some("one\ntwo")),
+            ("see ./a:\n\nMEDIA: ./a\ntwo", "./a", Some("see ./a:")),
+            ("one [[media:./a]] two [[media:./b]] three", "./b", Some("one two")),
+            ("```\nMEDIA:./a\n```\nx\nMEDIA:./a", "./a", Some("```\nMEDIA:./a\n```\nx")),
+            ("[[voice]] one\nMEDIA:./a ./b\n", "./b", Some("one")),
+            ("one", "./a", None),
+        ];
+        for (text, reference, before) in rows {
+            assert_eq!(before_media(text, reference), before.map(str::len), "{text:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::directive::{self, Directives};
 use super::silent;
 use super::tags::{self, TagRules};
-use crate::event::{Quote, TextChange};
+use crate::event::{Attachment, Quote, TextChange};
 use crate::reply::ReplyTo;
 
 /// Accumulates the text of one assistant message.
@@ -22,8 +22,21 @@ pub(crate) struct VisibleText {
     reply_to: Option<ReplyTo>,
     /// What of that nobody was told yet.
     quote: Option<Quote>,
+    /// Media references that were found so far.
+    media: Vec<String>,
+    /// Those nobody was told of yet.
+    attached: Vec<Attachment>,
     /// Below so many bytes a long `raw` is not read anew.
     next_read: usize,
+}
+
+/// What there is to see of a text.
+struct Cleaned<'a> {
+    text: Cow<'a, str>,
+    /// What it quotes.
+    tag: Option<Tagged>,
+    /// Media references that were not found before, each with the bytes to see before it.
+    media: Vec<(String, usize)>,
 }
 
 /// A reply tag in a text.
@@ -32,6 +45,9 @@ struct Tagged {
     /// Bytes to see before it.
     before: usize,
 }
+
+/// Files of one message that are told where they stand. More of them come with its end.
+const MOST_PLACED: usize = 32;
 
 /// Bytes up to which a text is read anew with every delta. A longer one is read when a sixty-fourth has come in, so that the work grows
 /// with its length and not with the square of it.
@@ -54,16 +70,18 @@ impl VisibleText {
         if self.special && self.raw.len() < self.next_read {
             return None;
         }
-        let (text, tag) = self.clean(false);
-        if silent::may_become_token(&text) {
-            return None;
-        }
+        let Cleaned { text, tag, media } = self.clean(false);
+        let may_be_silent = silent::may_become_token(&text);
         let delta = match self.special {
             true => text.strip_prefix(self.shown.as_str()),
             // It is longer than what was shown, and begins with it.
             false => text.get(self.shown.len()..),
         };
         let delta = delta.filter(|delta| !delta.is_empty()).map(str::to_owned);
+        self.attach(media);
+        if may_be_silent {
+            return None;
+        }
         self.quote(tag);
         if self.raw.len() > READ_EVERY_TIME {
             self.next_read = self.raw.len() + self.raw.len() / 64;
@@ -78,8 +96,9 @@ impl VisibleText {
             whole.clone_into(&mut self.raw);
         }
         self.special = true;
-        let (text, tag) = self.clean(true);
+        let Cleaned { text, tag, media } = self.clean(true);
         let text = text.into_owned();
+        self.attach(media);
         if text.is_empty() || silent::is_silent(&text) {
             return None;
         }
@@ -99,9 +118,23 @@ impl VisibleText {
         self.quote.take()
     }
 
+    /// The files that stand in the text from here on, once each. They go before the text that came with them.
+    pub(crate) fn take_attached(&mut self) -> Vec<Attachment> {
+        std::mem::take(&mut self.attached)
+    }
+
     /// Everything that arrived, as it came.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
+    }
+
+    fn attach(&mut self, media: Vec<(String, usize)>) {
+        for (reference, before) in media {
+            self.media.push(reference.clone());
+            let (is_under_way, after) = (!self.shown.is_empty(), before.saturating_sub(self.shown.len()));
+            self.attached.push(Attachment { reference, is_under_way, after });
+        }
+        self.attached.sort_by_key(|file| file.after);
     }
 
     fn quote(&mut self, tag: Option<Tagged>) {
@@ -128,20 +161,38 @@ impl VisibleText {
         self.raw.get(line..).unwrap_or_default().lines().any(|line| line.trim_start().starts_with('M'))
     }
 
-    /// What there is to see of it, and what that quotes.
-    fn clean(&self, complete: bool) -> (Cow<'_, str>, Option<Tagged>) {
+    fn clean(&self, complete: bool) -> Cleaned<'_> {
         if !self.special {
-            return (self.raw.trim().into(), None);
+            return Cleaned { text: self.raw.trim().into(), tag: None, media: Vec::new() };
         }
         let stripped = tags::strip(&self.raw, TagRules { final_only: self.final_only, complete }).visible;
         let whole = if complete { stripped.as_str() } else { directive::settled(&stripped) };
-        let Directives { text, reply_to, reply_at, .. } = directive::parse(whole);
+        let Directives { text, reply_to, reply_at, media, .. } = directive::parse(whole);
         let tag = reply_to.map(|reply_to| {
             let is_known = self.reply_to.as_ref() == Some(&reply_to);
             let before = || directive::parse(whole.get(..reply_at).unwrap_or_default()).text.len();
             Tagged { reply_to, before: if is_known { 0 } else { before() } }
         });
-        (text.into(), tag)
+        let media = self.placed(whole, media, text.len());
+        Cleaned { text: text.into(), tag, media }
+    }
+
+    /// Where those of the media stand that were not found before; one that is found nowhere, at the end.
+    fn placed(&self, whole: &str, media: Vec<String>, end: usize) -> Vec<(String, usize)> {
+        let mut placed: Vec<(String, usize)> = Vec::new();
+        for reference in media {
+            let is_known =
+                self.media.contains(&reference) || placed.iter().any(|(known, _)| *known == reference);
+            if is_known {
+                continue;
+            }
+            if self.media.len() + placed.len() >= MOST_PLACED {
+                break;
+            }
+            let before = directive::before_media(whole, &reference).unwrap_or(end);
+            placed.push((reference, before));
+        }
+        placed
     }
 }
 
@@ -222,6 +273,39 @@ mod tests {
             }
             let change = visible.finish(&deltas.concat());
             note(visible.take_quote(), change);
+            assert_eq!(out, expect, "{deltas:?}");
+        }
+    }
+
+    /// Spec `streaming.md` §5: a file is sent where it stands.
+    #[test]
+    fn a_file_is_told_before_the_text_it_came_with() {
+        let rows: [(&[&str], &[&str]); 7] = [
+            (&["one\n", "MEDIA:./a\ntwo"], &["one", "./a under way 0", "\ntwo"]),
+            (&["one\nMEDIA:./a\ntwo\nMEDIA:./b\nthree"], &["./a 3", "./b 7", "one\ntwo\nthree"]),
+            (&["one\nMEDIA:./a\ntwo\nMEDIA:./b\n", "end"], &["./a 3", "./b 7", "one\ntwo", "\nend"]),
+            (&["MEDIA:", "./a"], &["./a 0"]),
+            (&["MEDIA:./a\n", "cap"], &["./a 0", "cap"]),
+            (&["one\nMEDIA:./a", "\n", "MEDIA:./a"], &["one", "./a under way 0"]),
+            (&["no `MEDIA:` MEDIA:./a\nx"], &["no `MEDIA:` MEDIA:./a\nx"]),
+        ];
+        for (deltas, expect) in rows {
+            let mut visible = VisibleText::new(false);
+            let mut out = Vec::new();
+            let mut note = |files: Vec<Attachment>, change: Option<TextChange>| {
+                out.extend(files.into_iter().map(|Attachment { reference, is_under_way, after }| {
+                    format!("{reference}{} {after}", if is_under_way { " under way" } else { "" })
+                }));
+                out.extend(change.map(|change| match change {
+                    TextChange::Begins(text) | TextChange::Grows(text) | TextChange::Corrected(text) => text,
+                }));
+            };
+            for delta in deltas {
+                let change = visible.push(0, delta);
+                note(visible.take_attached(), change);
+            }
+            let change = visible.finish(&deltas.concat());
+            note(visible.take_attached(), change);
             assert_eq!(out, expect, "{deltas:?}");
         }
     }

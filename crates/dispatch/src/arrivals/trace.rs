@@ -147,9 +147,10 @@ impl Dispatch {
             run.attempts = Some(message.attempts);
             run.stopped_by = message.stop;
         }
-        if let Some(Work { model_calls, tools }) = work {
+        if let Some(Work { model_calls, tools, silence }) = work {
             run.model_calls = Some(model_calls);
             run.tools = tools;
+            run.silence = silence.filter(|_| run.state == "ok").map(str::to_owned);
         }
         Ok(run)
     }

@@ -95,9 +95,11 @@ impl Emitter {
             RunEvent::Started { started_at } => {
                 vec![self.agent(now, AgentStream::Lifecycle(Lifecycle::Start { started_at }))]
             }
-            RunEvent::Asking | RunEvent::Quotes(_) | RunEvent::Thinking(_) | RunEvent::Thought(_) => {
-                Vec::new()
-            }
+            RunEvent::Asking
+            | RunEvent::Quotes(_)
+            | RunEvent::Attaches(_)
+            | RunEvent::Thinking(_)
+            | RunEvent::Thought(_) => Vec::new(),
             RunEvent::Assistant(change) => self.assistant(now, &change),
             RunEvent::ToolStart { name, call_id, args } => {
                 self.tool(now, ToolEvent::Start { name, tool_call_id: call_id, args })

@@ -69,6 +69,8 @@ pub(crate) struct Files {
     home: PathBuf,
     reach: Reach,
     allowed_hosts: Vec<String>,
+    /// Largest file that is taken, in bytes.
+    largest: u64,
 }
 
 impl Files {
@@ -78,6 +80,23 @@ impl Files {
             home: config.environment().home(),
             reach,
             allowed_hosts: config.messages.media_allow_hosts.clone(),
+            largest: LARGEST,
+        }
+    }
+
+    /// The same, where files of an answer may have so many megabytes (`agents.defaults.mediaMaxMb`).
+    pub(crate) fn at_most(self, megabytes: Option<f64>) -> Self {
+        let bytes = megabytes.filter(|most| *most > 0.0).map(|most| (most * 1024.0 * 1024.0) as u64);
+        Self { largest: bytes.unwrap_or(LARGEST).min(LARGEST), ..self }
+    }
+
+    /// What is said of a file that is larger.
+    fn too_large(&self) -> String {
+        match self.largest {
+            LARGEST => "it is larger than 100 MB".to_owned(),
+            most => {
+                format!("it is larger than {:.1} MB (agents.defaults.mediaMaxMb)", most as f64 / 1_048_576.0)
+            }
         }
     }
 
@@ -163,8 +182,8 @@ impl Files {
             Refused::Unreadable(why) => failed(&why),
         })?;
         let length = file.metadata().map_err(|error| failed(&error.to_string()))?.len();
-        if length > LARGEST {
-            return Err(failed("it is larger than 100 MB"));
+        if length > self.largest {
+            return Err(failed(&self.too_large()));
         }
         Ok((file, path))
     }
@@ -208,7 +227,7 @@ impl Files {
         // What may be a credential in an address is not shown.
         let shown = address.split(['?', '#']).next().unwrap_or_default();
         let failed = |why: String| format!("file {shown} was not sent: {why}");
-        let document = public::get(address, LARGEST, &self.allowed_hosts).await;
+        let document = public::get(address, self.largest, &self.allowed_hosts).await;
         let mut document = document.map_err(|error| failed(error.to_string()))?;
         let begun = Kept::begin(&self.folder).map_err(|error| failed(error.to_string()))?;
         let Kept { file, path } = begun;

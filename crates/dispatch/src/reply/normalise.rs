@@ -81,6 +81,22 @@ const ERRORS: &[(&[&str], &str)] = &[
     (&["timed out", "timeout", "deadline exceeded"], "LLM request timed out."),
 ];
 
+/// What the owner is told of a run that failed (spec `messages.md` §10.5).
+pub fn failed_run(reason: &str) -> String {
+    let reason = reason.trim();
+    // Ours already says what to do.
+    if reason.starts_with('⚠') {
+        return reason.to_owned();
+    }
+    match known_error(reason) {
+        Some(known) => known.to_owned(),
+        None => {
+            let reason = reason.trim_end_matches('.');
+            format!("⚠️ Agent failed before reply: {reason}.\nLogs: openclaw logs --follow")
+        }
+    }
+}
+
 fn error_text(text: &str) -> String {
     // Ours already says what to do.
     let known = if text.starts_with('⚠') { None } else { known_error(text) };
@@ -161,6 +177,51 @@ mod tests {
         ];
         for (error, expect) in told {
             assert_eq!(error_text(error), expect);
+        }
+    }
+
+    /// Spec `messages.md` §10.5, `models.md` §9.5: from a provider's words to the owner's chat.
+    #[test]
+    fn the_owner_is_told_why_a_run_failed() {
+        let framed =
+            |reason: &str| format!("⚠️ Agent failed before reply: {reason}.\nLogs: openclaw logs --follow");
+        let overflow = "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.";
+        let ordering = "Message ordering conflict - please try again. If this persists, use /new to start a fresh session.";
+        let overloaded = "The AI service is temporarily overloaded. Please try again in a moment.";
+        let billing = "⚠️ The API provider returned a billing error: this key is out of credit or its plan has lapsed. \
+                       Check the provider's billing dashboard, top up, or switch to another key.";
+        let rows = [
+            ("prompt is too long: 208423 tokens > 200000 maximum", overflow.to_owned()),
+            ("413 Request Entity Too Large: request_too_large", overflow.to_owned()),
+            ("400 messages: roles must alternate", ordering.to_owned()),
+            ("400 {\"error\":{\"message\":\"bad role\"}}", ordering.to_owned()),
+            (
+                "529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
+                overloaded.to_owned(),
+            ),
+            ("429 rate limit exceeded", overloaded.to_owned()),
+            ("402 payment required", billing.to_owned()),
+            ("request timed out", "LLM request timed out.".to_owned()),
+            ("deadline exceeded", "LLM request timed out.".to_owned()),
+            (
+                "401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"invalid x-api-key\"}}",
+                framed("HTTP 401 authentication_error: invalid x-api-key"),
+            ),
+            (
+                "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no such tool\"}}",
+                framed("LLM request rejected: no such tool"),
+            ),
+            ("", framed("LLM request failed with an unknown error")),
+            (
+                "⚠️ Context limit exceeded. I've reset our conversation to start fresh - please try again.",
+                "⚠️ Context limit exceeded. I've reset our conversation to start fresh - please try again."
+                    .to_owned(),
+            ),
+            ("cannot write the transcript.", framed("cannot write the transcript")),
+        ];
+        for (raw, expect) in rows {
+            let said = failed_run(&openclaw_models::failure::user_text(raw));
+            assert_eq!(error_text(&said), expect, "{raw}");
         }
     }
 }

@@ -292,7 +292,7 @@ fn is_empty(payload: &ReplyPayload) -> bool {
 }
 
 /// A payload that is recordings and nothing else.
-fn is_audio(payload: &ReplyPayload) -> bool {
+pub(crate) fn is_audio(payload: &ReplyPayload) -> bool {
     let media = media(payload);
     let is_recording = |url: &String| {
         let path = url.split(['?', '#']).next().unwrap_or_default();

@@ -5,12 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_agent::event::{Quote, RunEvent, TextChange};
+use openclaw_agent::event::{Attachment, RunEvent, TextChange};
 use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
-use openclaw_agent::{ReasoningVisibility, ReplyPayload, ReplyTo};
+use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_config::settings::{BlockStreamingBreak, TypingMode};
+use openclaw_config::settings::TypingMode;
+use openclaw_protocol::RunId;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
@@ -20,19 +21,23 @@ use crate::events::Verbose;
 use crate::inbox::{Queued, Row};
 use crate::messages::turn::MessageTurn;
 use crate::outbox::Enqueued;
-use crate::reply::chunker::{Block, BlockChunker, Drain};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
 use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
 use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
+use crate::steady_id::uuid_of;
 
 /// That somebody writes is shown this much later: the model is asked first.
 const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);
 
 /// No platform forgets sooner that somebody writes.
 const SHOWN_FOR: Duration = Duration::from_secs(4);
+
+mod blocks;
+
+use blocks::Blocks;
 
 type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
@@ -59,24 +64,6 @@ pub(super) struct Live<'a> {
     /// What tells this process's notices from those of one that died.
     notices: String,
     sending: Doing<'a, SendEnd>,
-}
-
-/// Finished blocks.
-struct Blocks {
-    chunker: BlockChunker,
-    /// What is quoted, and from where on in what was appended.
-    quotes: Vec<(usize, ReplyTo)>,
-    /// A tag in the text that comes next.
-    tag: Option<Quote>,
-    at_message_end: bool,
-}
-
-impl Blocks {
-    /// What comes next is appended: from some point in it on something is quoted.
-    fn take_tag(&mut self) {
-        let from = self.chunker.appended();
-        self.quotes.extend(self.tag.take().map(|tag| (from + tag.after, tag.reply_to)));
-    }
 }
 
 /// What of a run is shown besides its answer.
@@ -155,14 +142,10 @@ impl<'a> Live<'a> {
         // What an earlier process sent of it is not known word by word: the answer comes whole at its end.
         let has_blocks =
             shows.as_it_grows && reply.settings.block_streaming && draft.is_none() && !row.recovered;
-        let blocks = has_blocks.then(|| Blocks {
-            chunker: BlockChunker::new(reply.settings.chunk),
-            quotes: Vec::new(),
-            tag: None,
-            at_message_end: reply.settings.block_break == BlockStreamingBreak::MessageEnd,
-        });
+        let blocks = has_blocks.then(|| Blocks::new(&reply.settings));
         let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
-        let has_tools = shows.verbose != Verbose::Off && is_direct && !is_beat;
+        // Notes name files and commands: the owner alone sees them (spec `channels.md` §5.2).
+        let has_tools = shows.verbose != Verbose::Off && origin.hears_reasons && !is_beat;
         let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
         Some(Self {
             row,
@@ -274,6 +257,7 @@ impl<'a> Live<'a> {
                     blocks.tag = Some(quote.clone());
                 }
             }
+            RunEvent::Attaches(file) => self.on_file(file),
             RunEvent::Thinking(change) => self.on_thinking(now, change),
             RunEvent::Thought(text) => self.on_thought(text),
             RunEvent::ToolStart { name, call_id, args } => {
@@ -304,12 +288,8 @@ impl<'a> Live<'a> {
     fn on_text(&mut self, now: Instant, change: &TextChange) {
         let grown = match change {
             TextChange::Begins(text) => {
-                let tag = self.blocks.as_mut().and_then(|blocks| blocks.tag.take_if(|tag| !tag.is_under_way));
-                self.text_ends();
+                self.text_begins();
                 self.text.clear();
-                if let Some(blocks) = &mut self.blocks {
-                    blocks.tag = tag;
-                }
                 Some(text)
             }
             TextChange::Grows(text) => Some(text),
@@ -320,13 +300,8 @@ impl<'a> Live<'a> {
         };
         if let Some(grown) = grown {
             self.text.push_str(grown);
-            if let Some(blocks) = &mut self.blocks {
-                blocks.take_tag();
-                blocks.chunker.append(grown);
-                if !blocks.at_message_end {
-                    self.drain(Drain::Ready);
-                }
-            }
+            let ready = self.blocks.as_mut().map(|blocks| blocks.grow(grown));
+            self.enqueue(ready);
         }
         let text = std::mem::take(&mut self.text);
         self.signal(now, TypingSignal::Text(&text));
@@ -363,32 +338,29 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// A message of the model is at its end: a tag behind its last block belongs to nothing.
-    fn text_ends(&mut self) {
-        if let Some(blocks) = &mut self.blocks {
-            blocks.take_tag();
+    /// A file is sent where it stands, behind all that was written before it.
+    fn on_file(&mut self, file: &Attachment) {
+        if file.after == 0 && !file.is_under_way {
+            self.text_begins();
         }
-        self.drain(Drain::All);
-        if let Some(blocks) = &mut self.blocks {
-            blocks.quotes.clear();
-        }
+        let ready = self.blocks.as_mut().map(|blocks| blocks.on_file(file));
+        self.enqueue(ready);
     }
 
-    fn drain(&mut self, drain: Drain) {
-        let Some(blocks) = &mut self.blocks else { return };
-        let mut ready = Vec::new();
-        let mut drained = blocks.chunker.drain(drain);
-        if let Some(last) = drained.last_mut().filter(|_| drain == Drain::All) {
-            // A tag at the end of all belongs to it.
-            last.end = usize::MAX;
-        }
-        for Block { text, continues, end } in drained {
-            let before = blocks.quotes.partition_point(|(at, _)| *at < end);
-            let reply_to = blocks.quotes.drain(..before).next_back().map(|(_, reply_to)| reply_to);
-            let payload = ReplyPayload { text, reply_to, ..ReplyPayload::default() };
-            ready.push(BlockReply { payload, continues });
-        }
-        for block in ready {
+    /// The message before is at its end. What is known of the next stays.
+    fn text_begins(&mut self) {
+        let ready = self.blocks.as_mut().map(Blocks::begin);
+        self.enqueue(ready);
+    }
+
+    /// A message of the model is at its end.
+    fn text_ends(&mut self) {
+        let ready = self.blocks.as_mut().map(Blocks::end);
+        self.enqueue(ready);
+    }
+
+    fn enqueue(&mut self, ready: Option<Vec<BlockReply>>) {
+        for block in ready.into_iter().flatten() {
             let effect = self.pipeline.enqueue(Instant::now(), block);
             self.send(effect);
         }
@@ -432,9 +404,10 @@ impl<'a> Live<'a> {
             };
             self.sent += 1;
             let (run_id, sent) = (&self.row.run_id, self.sent);
-            let id = match is_notice {
-                true => format!("{run_id}:t{}{sent}", self.notices),
-                false => format!("{run_id}:b{sent}"),
+            let id = match media(&payload).first() {
+                _ if is_notice => format!("{run_id}:t{}{sent}", self.notices),
+                Some(file) => file_id(run_id, file),
+                None => format!("{run_id}:b{sent}"),
             };
             let has_pause = !is_first && !is_notice;
             let pause =
@@ -442,6 +415,11 @@ impl<'a> Live<'a> {
             self.sending = Some(Box::pin(self.reply.sending(payload, id, pause)));
         }
     }
+}
+
+/// The delivery of a file that is a block: named for what it is, so that the next start knows that it was sent.
+pub(super) fn file_id(run_id: &RunId, reference: &str) -> String {
+    format!("{run_id}:m{}", uuid_of(reference))
 }
 
 impl<'a> Reply<'a> {

@@ -13,6 +13,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
 use super::Runner;
+use super::live::file_id;
 use super::prepare::Prepared;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
@@ -21,7 +22,8 @@ use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
 use crate::origin::Origin;
 use crate::outbox::Delivery;
-use crate::reply::normalise::{NOTHING_SENT, known_error, normalised};
+use crate::reply::normalise::{NOTHING_SENT, failed_run, known_error, normalised};
+use crate::reply::pipeline::media;
 use crate::reply::prefix::{PrefixContext, prefix};
 use crate::reply::settings::{ChatKind, ReplySettings, Surface};
 use crate::reply::threading::{Quoted, ReplyFilter};
@@ -203,13 +205,41 @@ impl Runner {
         };
         let payloads =
             if payloads.is_empty() { payloads } else { self.announced(row, record, payloads).await };
+        let payloads = self.without_sent_files(row, payloads).await;
         if payloads.is_empty() {
             return Vec::new();
         }
         let Some(to) = self.destination_of(row).await else { return Vec::new() };
-        let payloads = if to.is_owners { payloads } else { without_reasons(payloads, &record.outcome) };
+        let payloads = match to.is_owners {
+            true => with_frame(payloads, &record.outcome),
+            false => without_reasons(payloads, &record.outcome),
+        };
         let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
+    }
+
+    /// Without the files that were sent as blocks by a process that died.
+    async fn without_sent_files<P>(&self, row: &Row<P>, payloads: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
+        if !row.recovered {
+            return payloads;
+        }
+        let mut left = Vec::with_capacity(payloads.len());
+        for payload in payloads {
+            let mut files = media(&payload);
+            for file in std::mem::take(&mut files) {
+                let id = format!("{}.1", file_id(&row.run_id, &file));
+                let known = self.shared.outbox.find(&id).await;
+                let known =
+                    known.inspect_err(|error| tracing::warn!(%error, "a file may be sent a second time"));
+                if !matches!(known, Ok(Some(_))) {
+                    files.push(file);
+                }
+            }
+            if !files.is_empty() || !payload.text.is_empty() {
+                left.push(ReplyPayload { media_url: files.first().cloned(), media_urls: files, ..payload });
+            }
+        }
+        left
     }
 
     /// Where a message is answered.
@@ -312,12 +342,25 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
     let payloads: Vec<ReplyPayload> = payloads.into_iter().flatten().map(read).collect();
     match outcome.failure() {
         Some(failure) if !payloads.iter().any(|payload| payload.is_error) => {
-            let told =
-                ReplyPayload { text: format!("⚠️ {failure}"), is_error: true, ..ReplyPayload::default() };
+            let text = match outcome {
+                RunOutcome::Error { .. } => failure.to_owned(),
+                RunOutcome::Ok { .. } | RunOutcome::Aborted { .. } => format!("⚠️ {failure}"),
+            };
+            let told = ReplyPayload { text, is_error: true, ..ReplyPayload::default() };
             payloads.into_iter().chain([told]).collect()
         }
         Some(_) | None => payloads,
     }
+}
+
+/// What the owner is told: of a run that failed also where more is to be read.
+fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
+    let RunOutcome::Error { .. } = outcome else { return payloads };
+    let framed = |payload: ReplyPayload| match payload.is_error {
+        true => ReplyPayload { text: failed_run(&payload.text), ..payload },
+        false => payload,
+    };
+    payloads.into_iter().map(framed).collect()
 }
 
 /// What people other than the owner are told (spec `channels.md` §5.2): that a run failed, not why, and nothing of tools that failed.

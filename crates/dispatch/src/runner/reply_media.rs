@@ -35,7 +35,8 @@ impl Runner {
         if names.is_empty() {
             return LoadedMedia::default();
         }
-        let files = self.files(Reach::within(workspace));
+        let most = self.settings().config.agents.defaults.media_max_mb;
+        let files = self.files(Reach::within(workspace)).at_most(most);
         let (mut media, mut notes) = (Vec::new(), Vec::new());
         for name in &names {
             match files.take(name).await {

@@ -115,7 +115,6 @@ mod tests {
     use std::sync::Arc;
 
     use openclaw_protocol::{SessionId, SessionKey};
-    use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -137,7 +136,7 @@ mod tests {
             recovered: false,
             gathering: None,
         };
-        Job::new(Arc::new(row), CancellationToken::new(), Instant::now())
+        Job::new(Arc::new(row), CancellationToken::new())
     }
 
     fn copy(name: &str) -> Job {

@@ -432,6 +432,8 @@ pub struct TraceRun {
     pub model_calls: Option<u32>,
     /// The tool calls, in order, as far as the transcript tells them.
     pub tools: Vec<TraceTool>,
+    /// The model's last answer had no words: `empty`, or `silent` where it chose to say nothing. Ours.
+    pub silence: Option<String>,
     /// Why it failed, or who stopped it.
     pub error: Option<String>,
     /// Unix milliseconds.

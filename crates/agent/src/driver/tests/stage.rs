@@ -578,6 +578,7 @@ fn line(event: &RunEvent) -> String {
         RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),
         RunEvent::Assistant(TextChange::Corrected(text)) => format!("assistant ={text}"),
         RunEvent::Quotes(quote) => format!("quotes {:?}", quote.reply_to),
+        RunEvent::Attaches(file) => format!("attaches {}", file.reference),
         RunEvent::Thinking(change) => format!("thinking {change:?}"),
         RunEvent::Thought(text) => format!("thought {text}"),
         RunEvent::ToolStart { name, call_id, .. } => format!("tool start {name} {call_id}"),

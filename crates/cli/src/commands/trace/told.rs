@@ -94,6 +94,10 @@ fn run(run: &TraceRun) -> Vec<String> {
         lines.push(format!("  {}  started{again}", iso(at)));
     }
     lines.extend(worked(run));
+    lines.extend(run.silence.as_deref().map(|silence| match silence {
+        "silent" => "  the model chose to say nothing (NO_REPLY or the like): nobody was answered".to_owned(),
+        _ => "  the model said nothing: its answer was empty, so nobody was answered".to_owned(),
+    }));
     let error = run.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
     match (run.state.as_str(), run.ended_at, &run.stopped_by) {
         ("accepted", _, Some(by)) => lines.push(format!("  it is being stopped ({by})")),

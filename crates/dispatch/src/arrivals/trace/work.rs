@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use openclaw_agent::text::silent::is_silent;
 use openclaw_protocol::message::{Message, StopReason};
 use openclaw_protocol::params::channels::TraceTool;
 use openclaw_sessions::transcript::head::Kind;
@@ -19,6 +20,8 @@ pub(super) struct Work {
     pub(super) model_calls: u32,
     /// Its tool calls, in order.
     pub(super) tools: Vec<TraceTool>,
+    /// Its last answer has no words: `empty`, or `silent` where the model chose so.
+    pub(super) silence: Option<&'static str>,
 }
 
 /// What followed on the message that has one of these ids, up to the next message behind its answer. `None`: it is not there.
@@ -62,6 +65,12 @@ fn gather(behind: &[Entry]) -> Work {
             Message::Assistant(answer) => {
                 work.model_calls += 1;
                 is_answered = answer.tool_calls().next().is_none();
+                let text = answer.text();
+                work.silence = match text.trim() {
+                    "" if is_answered => Some("empty"),
+                    text if is_silent(text) => Some("silent"),
+                    _ => None,
+                };
                 work.tools.extend(answer.tool_calls().map(|call| TraceTool {
                     id: call.id.clone(),
                     name: call.name.clone(),
@@ -146,7 +155,8 @@ mod tests {
         let tool =
             |id: &str, failed: Option<bool>| TraceTool { id: id.to_owned(), name: "read".to_owned(), failed };
         let work = of(&lines, &["other".to_owned(), "own".to_owned()]).unwrap();
-        let expected = Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)] };
+        let expected =
+            Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)], silence: None };
         assert_eq!(work, Some(expected));
         let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
             "customType": TURN_START});
@@ -154,5 +164,25 @@ mod tests {
             Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
         assert_eq!(of(&stopped, &["own".to_owned()]).unwrap(), Some(Work::default()), "another turn begins");
         assert_eq!(of(&lines, &["gone".to_owned()]).unwrap(), None);
+    }
+
+    #[test]
+    fn an_answer_without_words_is_told() {
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        let call = json!([{"type": "toolCall", "id": "1", "name": "read", "arguments": {}}]);
+        let rows = [
+            (vec![json!([])], Some("empty")),
+            (vec![text(" \n")], Some("empty")),
+            (vec![text("NO_REPLY")], Some("silent")),
+            (vec![text("hi")], None),
+            (vec![call.clone()], None),
+            (vec![call, json!([])], Some("empty")),
+        ];
+        for (answers, expect) in rows {
+            let told = answers.iter().map(|content| answer("a", content));
+            let lines = Lines([said("own")].into_iter().chain(told).collect());
+            let work = of(&lines, &["own".to_owned()]).unwrap().unwrap();
+            assert_eq!(work.silence, expect, "{answers:?}");
+        }
     }
 }

@@ -83,6 +83,7 @@ impl Actor {
             RunEvent::CompactionStart => Some(false),
             RunEvent::Assistant { .. }
             | RunEvent::Quotes(_)
+            | RunEvent::Attaches(_)
             | RunEvent::Thinking(_)
             | RunEvent::Thought(_)
             | RunEvent::ToolStart { .. }
