@@ -206,33 +206,26 @@ async fn follow_ups_are_answered_one_by_one() {
 
 #[tokio::test]
 async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
-    for mode in ["steer", "steer-backlog"] {
-        let gate = Gate::new();
-        let (server, model) = (TelegramServer::start().await, echo(&gate).await);
-        let gateway = bot(&server, &model, open(), queue(&json!({"mode": mode, "debounceMs": 1}))).await;
-        begin(&server, &model).await;
-        push(&server, &gateway, from(5, 2, "two")).await;
-        gate.open();
-        let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
-        let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
-        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}");
-        assert_ne!(one["run"]["deliveries"], json!([]), "{mode}");
-        let ids = |event: &Value| {
-            event["run"]["deliveries"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| one["id"].clone())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(ids(&two), ids(&one), "{mode}: the run's answer is its own");
-        server
-            .has_made("the answer", |made| {
-                made.iter().any(|made| made["text"].as_str().unwrap().contains("re two"))
-            })
-            .await;
-        assert_eq!(asked(&model), ["one", "two"], "{mode}");
-    }
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(&json!({"mode": "steer", "debounceMs": 1}))).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gate.open();
+    let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(two["run"]["takenBy"], one["run"]["runId"]);
+    assert_ne!(one["run"]["deliveries"], json!([]));
+    let ids = |event: &Value| {
+        event["run"]["deliveries"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&two), ids(&one), "the run's answer is its own");
+    server
+        .has_made("the answer", |made| {
+            made.iter().any(|made| made["text"].as_str().unwrap().contains("re two"))
+        })
+        .await;
+    assert_eq!(asked(&model), ["one", "two"]);
 }
 
 #[tokio::test]
@@ -283,12 +276,36 @@ async fn dies_with_a_steered_message(
 #[tokio::test]
 async fn a_crash_with_a_steered_message_in_the_run_says_the_answer_once() {
     let calls: fn() -> Reply = || Reply::tool("call-1", "read", &json!({"path": "no-such-file"}));
-    for mode in ["steer", "steer-backlog"] {
-        let (server, _model, gateway) = dies_with_a_steered_message(mode, calls).await;
-        let (one, two) = (traced(&gateway, 1, |_| true).await, traced(&gateway, 2, |_| true).await);
-        assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{mode}: {two:#}");
-        assert_eq!(texts(&server), ["re two"], "{mode}: both are answered in one");
-    }
+    let (server, _model, gateway) = dies_with_a_steered_message("steer", calls).await;
+    let (one, two) = (traced(&gateway, 1, |_| true).await, traced(&gateway, 2, |_| true).await);
+    assert_eq!(two["run"]["takenBy"], one["run"]["runId"], "{two:#}");
+    assert_eq!(texts(&server), ["re two"], "both are answered in one");
+}
+
+/// Spec `queue.md` §3: `steer-backlog`.
+#[tokio::test]
+async fn what_is_steered_and_kept_is_answered_once_more() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let settings = queue(&json!({"mode": "steer-backlog", "debounceMs": 1}));
+    let gateway = bot(&server, &model, open(), settings).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    gate.open();
+    server.has_made("all answers", |made| made.len() == 3).await;
+    assert_eq!(texts(&server), ["re one", "re two", "re two"]);
+    let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(two["run"]["takenBy"], json!(null), "it has a run of its own: {two:#}");
+}
+
+#[tokio::test]
+async fn what_is_steered_and_kept_is_answered_once_more_after_a_crash() {
+    let calls: fn() -> Reply = || Reply::tool("call-1", "read", &json!({"path": "no-such-file"}));
+    let (server, _model, gateway) = dies_with_a_steered_message("steer-backlog", calls).await;
+    server.has_made("both answers", |made| made.len() == 2).await;
+    assert_eq!(texts(&server), ["re two", "re two"]);
+    let two = traced(&gateway, 2, |_| true).await;
+    assert_eq!(two["run"]["takenBy"], json!(null), "{two:#}");
 }
 
 #[tokio::test]

@@ -246,9 +246,15 @@ impl Actor {
                 }
                 Effect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
                 Effect::Steer(job) => self.steer(job).await,
+                Effect::SteerCopy(job) => self.steer_copy(job).await,
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
-                Effect::Discard(job, reason) => self.announce_stopped(&job, reason).await,
+                Effect::Discard(job, reason) => {
+                    if let Some(running) = &self.running {
+                        running.control.steering.forget_copy(&job.row.run_id);
+                    }
+                    self.announce_stopped(&job, reason).await;
+                }
             }
         }
     }
@@ -274,6 +280,21 @@ impl Actor {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
             // Not taken, it waits for the end of the run.
             running.control.steering.push(Job { events_as, has_waited: true, ..job }, message);
+        }
+    }
+
+    /// The run reads a message that waits behind it. Should it not come to that, nothing is lost: the message has its own run.
+    async fn steer_copy(&mut self, job: Job) {
+        match self.runner.load(&job.row).await {
+            Ok(row) => {
+                let message = self.runner.steered_message(&row);
+                if let Some(running) = &self.running {
+                    running.control.steering.push_copy(job, message);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");
+            }
         }
     }
 

@@ -63,6 +63,8 @@ pub(crate) enum Effect<J> {
     Aside(J),
     /// Hand the message to the run under way.
     Steer(J),
+    /// Hand a copy of the message to the run under way; the message itself waits behind it.
+    SteerCopy(J),
     /// Stop the run under way.
     Cancel(AbortReason),
     /// Take this message back from the run, if it has not taken it yet, and end it as stopped.
@@ -133,6 +135,8 @@ struct ActiveRun {
     /// Stopped already, or past being stopped.
     closing: bool,
     steered: Vec<RunId>,
+    /// Messages of which the run has a copy, and which wait behind it.
+    kept: Vec<RunId>,
 }
 
 impl<J> Default for Machine<J> {
@@ -202,19 +206,9 @@ impl<J: Turn> Machine<J> {
         let mut effects = Vec::new();
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
-            QueueMode::Steer | QueueMode::SteerBacklog => {
-                // Whatever waits was said before, and comes before. What is answered elsewhere is not answered by this run. Nor does
-                // anybody else speak to a run that has the owner's tools.
-                let may_overtake = !self.has_waiting();
-                let is_taken = |run: &&mut ActiveRun| {
-                    let is_for_them = run.is_strangers || !job.is_strangers();
-                    run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
-                };
-                if let Some(run) = self.run().filter(is_taken) {
-                    run.steered.push(job.run_id().clone());
-                    return vec![Effect::Steer(job)];
-                }
-            }
+            QueueMode::Steer if self.takes(&job) => return self.steer(job),
+            QueueMode::SteerBacklog if self.takes(&job) => return self.steer_and_keep(now, job),
+            QueueMode::Steer | QueueMode::SteerBacklog => {}
             QueueMode::Interrupt => {
                 effects = self.abort(&AbortTarget::All, AbortReason::Interrupt);
             }
@@ -223,6 +217,39 @@ impl<J: Turn> Machine<J> {
             Ok(made_room) => effects.extend(made_room),
             Err(rejected) => effects.push(rejected),
         }
+        effects.extend(self.next(now));
+        effects
+    }
+
+    /// Whether the run under way is handed a message. Whatever waits was said before, and comes before, unless the run has it too. What is
+    /// answered elsewhere is not answered by this run. Nor does anybody else speak to a run that has the owner's tools.
+    fn takes(&self, job: &J) -> bool {
+        let Some(Active::Run(run)) = &self.active else { return false };
+        let is_kept = |waiting: &Waiting<J>| matches!(waiting, Waiting::Message(waiting) if run.kept.contains(waiting.run_id()));
+        let may_overtake = self.backlog.cut.is_empty() && self.waiting.iter().all(is_kept);
+        let is_for_them = run.is_strangers || !job.is_strangers();
+        run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
+    }
+
+    fn steer(&mut self, job: J) -> Vec<Effect<J>> {
+        if let Some(run) = self.run() {
+            run.steered.push(job.run_id().clone());
+        }
+        vec![Effect::Steer(job)]
+    }
+
+    /// The run reads it, and it has a run of its own behind that one. Where a full queue does not take it, the run alone has it.
+    fn steer_and_keep(&mut self, now: Instant, job: J) -> Vec<Effect<J>> {
+        let copy = job.clone();
+        let mut effects = match self.admit(now, job) {
+            Ok(made_room) => made_room,
+            Err(Effect::Drop(job, DropRule::New)) => return self.steer(job),
+            Err(rejected) => return vec![rejected],
+        };
+        if let Some(run) = self.run() {
+            run.kept.push(copy.run_id().clone());
+        }
+        effects.push(Effect::SteerCopy(copy));
         effects.extend(self.next(now));
         effects
     }
@@ -330,6 +357,7 @@ impl<J: Turn> Machine<J> {
             streaming: false,
             closing: job.is_stopped(),
             steered: Vec::new(),
+            kept: Vec::new(),
         }));
     }
 

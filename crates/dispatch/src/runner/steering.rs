@@ -23,7 +23,7 @@ pub(crate) struct SteeringQueue {
 #[derive(Debug, Default)]
 struct State {
     /// Not seen by the run yet.
-    pending: VecDeque<(Job, UserMessage)>,
+    pending: VecDeque<Pending>,
     /// Seen, not in the transcript yet.
     polled: VecDeque<Job>,
     /// In the transcript.
@@ -32,16 +32,37 @@ struct State {
     stopped: Vec<(RunId, AbortReason)>,
 }
 
+/// A message that the run has not seen yet.
+#[derive(Debug)]
+struct Pending {
+    job: Job,
+    message: UserMessage,
+    /// Its job waits behind the run: what becomes of the copy changes nothing for it.
+    is_copy: bool,
+}
+
 impl SteeringQueue {
     /// Queues a message; `message` is its form for the model.
     pub(crate) fn push(&self, job: Job, message: UserMessage) {
-        self.state.lock().pending.push_back((job, message));
+        self.state.lock().pending.push_back(Pending { job, message, is_copy: false });
+    }
+
+    /// The same of a message that has a run of its own behind this one.
+    pub(crate) fn push_copy(&self, job: Job, message: UserMessage) {
+        self.state.lock().pending.push_back(Pending { job, message, is_copy: true });
+    }
+
+    /// Takes the copy of a message back, if the run has not seen it.
+    pub(crate) fn forget_copy(&self, run_id: &RunId) {
+        let mut state = self.state.lock();
+        state.pending.retain(|pending| !pending.is_copy || pending.job.row.run_id != *run_id);
     }
 
     /// Whether a message can still be kept from the run.
     pub(crate) fn can_withdraw(&self, run_id: &RunId) -> bool {
         let state = self.state.lock();
-        let mut waiting = state.pending.iter().map(|(job, _)| job).chain(&state.polled);
+        let pending = state.pending.iter().filter(|pending| !pending.is_copy).map(|pending| &pending.job);
+        let mut waiting = pending.chain(&state.polled);
         waiting.any(|job| job.row.run_id == *run_id)
     }
 
@@ -49,8 +70,9 @@ impl SteeringQueue {
     /// not write it, [`SteeringQueue::stopped`] knows.
     pub(crate) fn withdraw(&self, run_id: &RunId, reason: AbortReason) -> Option<Job> {
         let mut state = self.state.lock();
-        let place = state.pending.iter().position(|(job, _)| job.row.run_id == *run_id);
-        let withdrawn = place.and_then(|place| state.pending.remove(place)).map(|(job, _)| job);
+        let is_it = |pending: &Pending| !pending.is_copy && pending.job.row.run_id == *run_id;
+        let place = state.pending.iter().position(is_it);
+        let withdrawn = place.and_then(|place| state.pending.remove(place)).map(|pending| pending.job);
         if withdrawn.is_none() {
             state.stopped.push((run_id.clone(), reason));
         }
@@ -89,7 +111,7 @@ impl SteeringQueue {
     pub(crate) fn drain_untaken(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         let mut jobs: Vec<Job> = state.polled.drain(..).collect();
-        jobs.extend(state.pending.drain(..).map(|(job, _)| job));
+        jobs.extend(state.pending.drain(..).filter(|pending| !pending.is_copy).map(|pending| pending.job));
         jobs
     }
 }
@@ -97,7 +119,12 @@ impl SteeringQueue {
 impl Steering for SteeringQueue {
     fn poll(&self) -> Option<QueuedMessage> {
         let mut state = self.state.lock();
-        let (job, message) = state.pending.pop_front()?;
+        let Pending { job, message, is_copy } = state.pending.pop_front()?;
+        if is_copy {
+            // One of the message's own ids, and none under which its own turn looks for it.
+            let entry_id = Some(format!("{}-copy", job.row.fresh_id));
+            return Some(QueuedMessage { message, entry_id });
+        }
         let entry_id = Some(job.row.entry_id.clone());
         state.polled.push_back(job);
         Some(QueuedMessage { message, entry_id })
@@ -159,6 +186,25 @@ mod tests {
         queue.poll().unwrap();
         assert_eq!(names(&queue.drain_taken()), ["a"]);
         assert_eq!(names(&queue.drain_untaken()), ["b", "c"], "polled and never written is not taken");
+    }
+
+    #[test]
+    fn a_copy_is_read_and_nothing_else() {
+        let queue = queue(&["a"]);
+        queue.push_copy(job("b"), UserMessage::text("b", 0));
+        queue.push_copy(job("c"), UserMessage::text("c", 0));
+        queue.forget_copy(&RunId::new("c"));
+        assert!(!queue.can_withdraw(&RunId::new("b")), "it waits behind the run, and is stopped there");
+        queue.poll().unwrap();
+        queue.written();
+        let copy = queue.poll().unwrap();
+        assert_eq!(
+            (copy.message.content.to_text(), copy.entry_id),
+            ("b".to_owned(), Some("s-copy".to_owned()))
+        );
+        assert!(queue.writing().is_none() && queue.poll().is_none());
+        queue.push_copy(job("d"), UserMessage::text("d", 0));
+        assert_eq!((names(&queue.drain_taken()), queue.drain_untaken().len()), (vec!["a"], 0));
     }
 
     #[test]

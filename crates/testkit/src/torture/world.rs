@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) server: TelegramServer,
     pub(super) people: People,
     pub(super) clients: Vec<Client>,
+    /// How often a message may be answered.
+    times: usize,
     _model: ModelServer,
     asked: watch::Receiver<Asked>,
     seen: watch::Receiver<Seen>,
@@ -80,7 +82,16 @@ impl World {
             Client::new(name, seed, told.clone())
         });
         let clients = clients.collect();
-        Ok(Self { gateway, server, people: People::default(), clients, _model: model, asked, seen })
+        Ok(Self {
+            gateway,
+            server,
+            people: People::default(),
+            clients,
+            times: if mode == "steer-backlog" { 2 } else { 1 },
+            _model: model,
+            asked,
+            seen,
+        })
     }
 
     /// One life of the gateway, until it is killed at a step.
@@ -163,8 +174,8 @@ impl World {
     pub(super) async fn settle(self, tally: &mut Tally) -> Result<()> {
         self.server.heal();
         let home = self.gateway.home().to_owned();
-        let World { mut gateway, server, people, clients, _model: model, .. } = self;
-        let checked = check::all(&mut gateway, &server, &people, &clients, tally).await;
+        let World { mut gateway, server, people, clients, times, _model: model, .. } = self;
+        let checked = check::all(&mut gateway, &server, &people, &clients, times, tally).await;
         drop(model);
         if checked.is_err() {
             gateway.keep();

@@ -29,6 +29,7 @@ impl Actor {
                 | Effect::Drop(..)
                 | Effect::Cut(_)
                 | Effect::Steer(_)
+                | Effect::SteerCopy(_)
                 | Effect::Change(_)
                 | Effect::ChangeBeside(_)
                 | Effect::Aside(_) => None,

@@ -129,7 +129,7 @@ fn a_message_is_treated_as_the_table_says() {
         (Followup, false, vec![], vec![Effect::Start(b())]),
         (QueueMode::Steer, true, vec![Steer(b())], vec![]),
         (QueueMode::Steer, false, vec![], vec![Effect::Start(b())]),
-        (SteerBacklog, true, vec![Steer(b())], vec![]),
+        (SteerBacklog, true, vec![Effect::SteerCopy(b())], vec![Effect::Start(b())]),
         (SteerBacklog, false, vec![], vec![Effect::Start(b())]),
         (Interrupt, true, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
         (Interrupt, false, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
@@ -194,6 +194,28 @@ fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
     assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
+}
+
+#[test]
+fn what_is_steered_and_kept_is_asked_again_in_its_order() {
+    let mut lane = busy(true);
+    assert_eq!(send(&mut lane, "1", QueueMode::SteerBacklog), [Effect::SteerCopy(job("1"))]);
+    assert_eq!(send(&mut lane, "2", QueueMode::SteerBacklog), [Effect::SteerCopy(job("2"))]);
+    assert_eq!(
+        send(&mut lane, "3", QueueMode::Steer),
+        [Effect::Steer(job("3"))],
+        "the run has all before it"
+    );
+    assert_eq!(send(&mut lane, "4", QueueMode::SteerBacklog), [Effect::SteerCopy(job("4"))]);
+    assert_eq!(send(&mut lane, "5", QueueMode::Followup), []);
+    assert_eq!(send(&mut lane, "6", QueueMode::SteerBacklog), [], "5 comes before it");
+    let out = abort(&mut lane, AbortTarget::Run(RunId::new("2")));
+    assert_eq!(out, [Effect::Discard(stopped("2", AbortReason::Rpc), AbortReason::Rpc)]);
+    let order = [job("1"), stopped("2", AbortReason::Rpc), job("4"), job("5"), job("6")];
+    for next in order {
+        assert_eq!(end(&mut lane), [Effect::Start(next)]);
+    }
+    assert_eq!(end(&mut lane), []);
 }
 
 #[test]

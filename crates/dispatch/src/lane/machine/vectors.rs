@@ -272,11 +272,16 @@ fn only_what_is_answered_in_the_same_place_is_steered() {
             let mut lane = busy(now);
             let job = prompt("second", 1, to, QueueSettings { mode, ..NO_WAIT });
             let effects = say(&mut lane, now, job.clone());
-            let expect = if is_steered { vec![Effect::Steer(job.clone())] } else { Vec::new() };
+            let is_kept = mode == QueueMode::SteerBacklog;
+            let expect = match (is_steered, is_kept) {
+                (true, true) => vec![Effect::SteerCopy(job.clone())],
+                (true, false) => vec![Effect::Steer(job.clone())],
+                (false, _) => Vec::new(),
+            };
             assert_eq!(effects, expect, "{mode:?} {to}");
             let behind = lane.on(now, Input::Ended { untaken: Vec::new() });
             let runs: Vec<String> = behind.iter().map(shown).collect();
-            let expect: &[&str] = if is_steered { &[] } else { &["second"] };
+            let expect: &[&str] = if is_steered && !is_kept { &[] } else { &["second"] };
             assert_eq!(runs, expect, "{mode:?} {to}: it is asked by itself");
         }
     }
@@ -482,6 +487,7 @@ impl World {
                     assert!(self.running);
                     self.steered.push(job);
                 }
+                Effect::SteerCopy(_) => assert!(self.running),
                 Effect::Aside(job) => self.ended.push(job.order),
                 Effect::Drop(job, _) => self.ended.push(job.order),
                 Effect::Cut(job) => assert!(self.cut.insert(job.order), "once"),
