@@ -201,8 +201,12 @@ async fn a_command_of_the_menu_that_may_not_be_given_is_refused_in_words() {
 
 #[tokio::test]
 async fn the_doctor_warns_of_settings_that_do_other_than_they_seem_to() {
-    let telegram = json!({"botToken": "1:t", "enabled": true, "dmPolicy": "allowlist", "requireMention": true, "groupAllowFrom": ["Ada L"]});
-    let gateway = gateway().config(json!({"channels": {"telegram": telegram}})).prepare().unwrap();
+    let telegram = json!({
+        "botToken": "1:t", "dmPolicy": "allowlist", "requireMention": true, "groupAllowFrom": ["Ada L"],
+    });
+    // Of a file that a newer version wrote, keys that are not known are passed over.
+    let newer = json!({"meta": {"lastTouchedVersion": "2027.1.1"}, "channels": {"telegram": telegram}});
+    let gateway = gateway().config(newer).prepare().unwrap();
     let output = gateway.command().arg("doctor").output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     for words in [
@@ -212,4 +216,15 @@ async fn the_doctor_warns_of_settings_that_do_other_than_they_seem_to() {
     ] {
         assert!(said.contains(words), "{words}\n{said}");
     }
+}
+
+/// An old key, which is read as the one that took its place.
+#[tokio::test]
+async fn what_is_said_of_mentions_for_a_whole_account_is_said_of_its_groups() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("read")).await;
+    let _gateway =
+        bot(&server, &model, json!({"groupPolicy": "open", "requireMention": false}), json!({})).await;
+    server.push(group_message(-100, 9, "nobody is spoken to"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "read");
 }

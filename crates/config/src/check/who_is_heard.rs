@@ -33,7 +33,7 @@ const TELEGRAM_LISTS: &[&str] = &[
     "channels.telegram.accounts.*.groups.*.allowFrom.*",
     "channels.telegram.accounts.*.groups.*.topics.*.allowFrom.*",
 ];
-/// Where people write what only groups can say.
+/// Where people write what only groups can say. An old key, which is moved to its place unless a newer version wrote the file.
 const TELEGRAM_MENTIONS: &[&str] =
     &["channels.telegram.requireMention", "channels.telegram.accounts.*.requireMention"];
 
