@@ -527,6 +527,12 @@ export interface Definitions {
   SessionsResolveResult?: SessionsResolveResult;
   PollParams?: PollParams;
   MessageActionParams?: MessageActionParams;
+  MessageFailedParams?: MessageFailedParams;
+  MessageFailedResult?: MessageFailedResult;
+  FailedMessage?: FailedMessage;
+  MessageIdsParams?: MessageIdsParams;
+  MessageRetryResult?: MessageRetryResult;
+  MessageDiscardResult?: MessageDiscardResult;
   ChannelAccountResult?: ChannelAccountResult;
   TraceParams?: TraceParams;
   TraceResult?: TraceResult;
@@ -4534,6 +4540,144 @@ export interface MessageActionParams {
   idempotencyKey: string;
 }
 /**
+ * Params of `message.failed`.
+ */
+export interface MessageFailedParams {
+  /**
+   * Those of one platform.
+   */
+  channel?: string;
+  /**
+   * Those of accounts of this name.
+   */
+  accountId?: string;
+  /**
+   * How many at most; by default 100.
+   */
+  limit?: number;
+}
+/**
+ * Result of `message.failed`.
+ */
+export interface MessageFailedResult {
+  /**
+   * The newest first.
+   */
+  failed: FailedMessage[];
+  /**
+   * How many there are.
+   */
+  total: number;
+}
+/**
+ * A message, or a part of one, that was given up.
+ */
+export interface FailedMessage {
+  /**
+   * Its id, as `trace`, `message.retry` and `message.discard` take it.
+   */
+  id: string;
+  /**
+   * Platform.
+   */
+  channel: string;
+  /**
+   * Account.
+   */
+  accountId: string;
+  /**
+   * The conversation it was for.
+   */
+  to: string;
+  /**
+   * Thread in it.
+   */
+  threadId?: string;
+  /**
+   * The session it belongs to.
+   */
+  sessionKey?: string;
+  /**
+   * What it consists of: `text`, `media`, `sticker` or `poll`; absent where it can't be read any more.
+   */
+  kind?: string;
+  /**
+   * How its words begin.
+   */
+  text?: string;
+  /**
+   * Tries that counted.
+   */
+  attempts: number;
+  /**
+   * Why it was given up.
+   */
+  error: string;
+  /**
+   * Whether it may have arrived: sent again, its reader may see it twice.
+   */
+  uncertain: boolean;
+  /**
+   * Unix milliseconds.
+   */
+  acceptedAt: number;
+  /**
+   * Unix milliseconds at which it was given up.
+   */
+  failedAt?: number;
+}
+/**
+ * Params of `message.retry` and `message.discard`.
+ */
+export interface MessageIdsParams {
+  /**
+   * Which.
+   */
+  ids?: string[];
+  /**
+   * All, instead; with `channel` and `accountId` all of these.
+   */
+  all?: boolean;
+  /**
+   * Those of one platform.
+   */
+  channel?: string;
+  /**
+   * Those of accounts of this name.
+   */
+  accountId?: string;
+}
+/**
+ * Result of `message.retry`.
+ */
+export interface MessageRetryResult {
+  /**
+   * Those that are sent again. The parts of one message that were given up together are sent together.
+   */
+  retried: string[];
+  /**
+   * Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+   */
+  others: {
+    [k: string]: string;
+  };
+}
+/**
+ * Result of `message.discard`.
+ */
+export interface MessageDiscardResult {
+  /**
+   * Those that are forgotten.
+   */
+  discarded: string[];
+  /**
+   * Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+   */
+  others: {
+    [k: string]: string;
+  };
+}
+/**
  * Result of `channels.start` and `channels.stop`.
  */
 export interface ChannelAccountResult {
@@ -4614,6 +4758,14 @@ export interface TraceEvent {
    * Unix milliseconds.
    */
   receivedAt: number;
+  /**
+   * Unix milliseconds at which the platform says it happened.
+   */
+  saidAt?: number;
+  /**
+   * Whether nobody was there when it happened: it was received while offline.
+   */
+  late?: boolean;
   /**
    * How often it was brought once more, and passed over.
    */

@@ -245,12 +245,10 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
             update::Update { events: vec![event], callback: None }
         }
     };
-    let flaw = update.events.iter().find_map(|event| match &event.event {
-        InboundEvent::Unreadable { why } => Some(format!(
-            "an update of Telegram ({}) can't be read and was passed over: {why}",
-            event.native_id
-        )),
-        _ => None,
+    let flaw = update.events.iter().find_map(|event| {
+        let InboundEvent::Unreadable { why } = &event.event else { return None };
+        let id = &event.native_id;
+        Some(format!("an update of Telegram ({id}) can't be read and was passed over: {why}"))
     });
     match give(&hook.io, update.events).await {
         Ok(()) => {

@@ -95,6 +95,10 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Val
         let MessageFailedResult { mut failed, .. } =
             client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
         failed.retain(|one| all || ids.contains(&one.id));
+        if args.json {
+            output::json(&json!({"action": args.row.action, "dryRun": true, "failed": failed}));
+            return Ok(None);
+        }
         output::line(&format!("Would {what} {}. Nothing was done.", failed.len()));
         failed.iter().flat_map(lines).for_each(|line| output::line(&line));
         return Ok(None);
