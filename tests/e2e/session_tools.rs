@@ -386,7 +386,6 @@ async fn a_message_goes_to_whom_it_names_or_says_why_not() {
         (json!({"message": "ping"}), error("Either sessionKey or label is required")),
         (json!({"message": "ping", "label": "nothing"}), error("No session found with label: nothing")),
         (json!({"message": "ping", "sessionKey": "nobody"}), error("No session found: nobody")),
-        (json!({"message": "ping", "sessionKey": "unknown"}), error("No session found: unknown")),
         (json!({"message": "ping", "sessionKey": "agent:work:main"}), forbidden(SENDS_DISABLED)),
         (json!({"message": "ping", "label": "errands", "agentId": "work"}), forbidden(SENDS_DISABLED)),
     ];

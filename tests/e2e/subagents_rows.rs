@@ -225,19 +225,3 @@ async fn each_child_whose_end_a_full_queue_drops_has_one_verdict() {
         assert_eq!(asked(), before, "{drop}");
     }
 }
-
-/// A run with it would fall back to another model.
-#[tokio::test]
-async fn a_model_without_a_credential_is_said_not_to_be_applied() {
-    let model =
-        delegating(json!({"task": "dig", "model": "groq/llama-3.3-70b-versatile"}), |_| Reply::text("dug"))
-            .await;
-    let gateway = gateway().fake_model(&model.v1()).config(raw()).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    turn(&mut client, "main", "delegate", "r1").await;
-    let requests = model.requests();
-    let told = requests.iter().find(|request| request.ends_with_tool_result()).unwrap();
-    let told = told.messages().last().unwrap()["content"].to_string();
-    assert!(told.contains("accepted") && told.contains("There is no credential for groq"), "{told}");
-    assert!(told.replace(['\\', '"', ' '], "").contains("modelApplied:false"), "{told}");
-}

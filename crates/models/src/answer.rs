@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use openclaw_protocol::mend::{has_lone_surrogate, mend, with_marked_halves};
+use openclaw_protocol::mend::{has_lone_surrogate, mend};
 use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
@@ -149,9 +149,8 @@ impl Answer {
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
         let Some(assembly) = &mut self.assembly else { return Ok(Flow::More) };
         let flow = if has_lone_surrogate(&event.data) {
-            // Servers that cut texts by UTF-16 units send half characters; the other half comes with the next event.
-            assembly.joins_halves();
-            let data = with_marked_halves(&event.data);
+            // Servers that cut texts by UTF-16 units send half characters; they must not cost the whole answer.
+            let data = mend(event.data.as_bytes());
             self.decoder.event(&SseEvent { name: event.name.clone(), data }, assembly)?
         } else {
             self.decoder.event(event, assembly)?

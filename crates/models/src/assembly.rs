@@ -1,9 +1,7 @@
 //! Puts an answer together from the pieces a decoder finds, and says what the listener should hear.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use openclaw_protocol::mend::{Half, half, joined};
 use openclaw_protocol::message::{
     AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
 };
@@ -31,10 +29,6 @@ pub(crate) struct Assembly {
     too_large: bool,
     /// What is paid of the list price.
     price_factor: f64,
-    /// Whether marks in texts stand for halves of characters ([`openclaw_protocol::mend`]).
-    has_halves: bool,
-    /// First halves at the ends of blocks, whose others may come next.
-    held: Vec<(usize, u32)>,
 }
 
 #[derive(Debug)]
@@ -62,8 +56,6 @@ impl Assembly {
             size: 0,
             too_large: false,
             price_factor: 1.0,
-            has_halves: false,
-            held: Vec::new(),
         }
     }
 
@@ -100,8 +92,10 @@ impl Assembly {
             return;
         }
         let at = *block.get_or_insert_with(|| self.open(Open::Text(TextBlock::default())));
-        let delta = self.whole(at, delta);
-        self.push_text(at, &delta);
+        if let Some(Open::Text(text)) = self.blocks.get_mut(at) {
+            text.text.push_str(delta);
+            self.events.push_back(ModelEvent::TextDelta { block: at, delta: delta.to_owned() });
+        }
     }
 
     /// Adds reasoning to `block`, or to a new block when it is none. Empty text opens nothing.
@@ -110,8 +104,10 @@ impl Assembly {
             return;
         }
         let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
-        let delta = self.whole(at, delta);
-        self.push_text(at, &delta);
+        if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
+            thinking.thinking.push_str(delta);
+            self.events.push_back(ModelEvent::ThinkingDelta { block: at, delta: delta.to_owned() });
+        }
     }
 
     /// Adds to the signature of a reasoning block, opening it when only the signature comes.
@@ -161,55 +157,8 @@ impl Assembly {
         if !self.has_room(delta) {
             return;
         }
-        let delta = self.whole(block, delta);
-        self.push_text(block, &delta);
-    }
-
-    /// From now on texts may have marks for halves of characters.
-    pub(crate) fn joins_halves(&mut self) {
-        self.has_halves = true;
-    }
-
-    /// A piece of a block with its halves put together, the one at its end held back; U+FFFD for one that stays alone.
-    fn whole<'d>(&mut self, block: usize, delta: &'d str) -> Cow<'d, str> {
-        if !self.has_halves {
-            return Cow::Borrowed(delta);
-        }
-        let held = self.held.iter().position(|(at, _)| *at == block);
-        let mut high = held.map(|held| self.held.swap_remove(held).1);
-        let mut out = String::with_capacity(delta.len());
-        for c in delta.chars() {
-            match half(c) {
-                Some(Half::High(unit)) => out.extend(high.replace(unit).map(|_| char::REPLACEMENT_CHARACTER)),
-                Some(Half::Low(unit)) => {
-                    let c = high.take().and_then(|high| joined(high, unit));
-                    out.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
-                }
-                None => {
-                    out.extend(high.take().map(|_| char::REPLACEMENT_CHARACTER));
-                    out.push(c);
-                }
-            }
-        }
-        self.held.extend(high.map(|high| (block, high)));
-        Cow::Owned(out)
-    }
-
-    fn push_text(&mut self, block: usize, delta: &str) {
-        if delta.is_empty() {
-            return;
-        }
-        match self.blocks.get_mut(block) {
-            Some(Open::Text(text)) => {
-                text.text.push_str(delta);
-                self.events.push_back(ModelEvent::TextDelta { block, delta: delta.to_owned() });
-            }
-            Some(Open::Thinking(thinking)) => {
-                thinking.thinking.push_str(delta);
-                self.events.push_back(ModelEvent::ThinkingDelta { block, delta: delta.to_owned() });
-            }
-            Some(Open::Tool { json, .. }) => json.push_str(delta),
-            None => {}
+        if let Some(Open::Tool { json, .. }) = self.blocks.get_mut(block) {
+            json.push_str(delta);
         }
     }
 
@@ -284,9 +233,6 @@ impl Assembly {
     }
 
     fn settle(&mut self, spec: &ModelSpec) {
-        for (block, _) in std::mem::take(&mut self.held) {
-            self.push_text(block, "\u{fffd}");
-        }
         self.message.content = std::mem::take(&mut self.blocks)
             .into_iter()
             .filter_map(|open| match open {

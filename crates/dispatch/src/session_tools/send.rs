@@ -47,10 +47,6 @@ impl Caller<'_> {
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
             Err(Trouble::Host(error)) => return Err(error),
         };
-        // It stands for a session that nobody knows: there is never one.
-        if found.row.is_none() && found.key.rest() == "unknown" {
-            return Ok(refused(Refusal::Missing("No session found: unknown".to_owned())));
-        }
         // Nobody would look after it.
         if found.row.is_none() && found.key.is_subagent() {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));

@@ -171,8 +171,6 @@ impl Spawner<'_> {
                 },
                 (None, None) => {}
             }
-            // Without a credential the run takes another model, where it finds one.
-            warning = warning.or_else(|| choices.warning(model.as_ref()?));
         }
         let thinking = match (asked_thinking, &choices) {
             (Some(asked), Some(choices)) => {
