@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_testkit::login_server::{LoginServer, Scripted};
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall};
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use serde_json::{Value, json};
 
 use crate::bad_model::failure;
@@ -212,4 +212,21 @@ async fn a_login_that_is_refused_before_its_time_is_renewed_unnoticed() {
         assert_eq!(turn(&mut client, "main", "hello", run).await, "welcome");
     }
     assert_eq!((model.requests().len(), logins.requests().len()), (3, 1));
+}
+
+/// A server that cuts texts by UTF-16 units sends the halves of a character in two events.
+#[tokio::test]
+async fn a_character_that_is_cut_in_two_events_arrives_whole() {
+    let piece = |text: &str| {
+        Step::Raw(
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n").into_bytes(),
+        )
+    };
+    let whole = Reply::steps([piece(r"hi \ud83d"), piece(r"\ude00!")]);
+    let alone = Reply::steps([piece(r"a\ud83d"), piece("b"), piece(r"c\ud83d")]);
+    let model = ModelServer::queue([whole, alone]).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "r1").await, "hi 😀!");
+    assert_eq!(turn(&mut client, "main", "again", "r2").await, "a\u{fffd}bc\u{fffd}");
 }

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use openclaw_protocol::mend::{has_lone_surrogate, mend};
+use openclaw_protocol::mend::has_lone_surrogate;
 use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
 use crate::failure::WEB_PAGE;
+use crate::halves::{self, Mended};
 use crate::model_spec::ModelSpec;
 use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
@@ -148,12 +149,12 @@ impl Answer {
 
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
         let Some(assembly) = &mut self.assembly else { return Ok(Flow::More) };
-        let flow = if has_lone_surrogate(&event.data) {
-            // Servers that cut texts by UTF-16 units send half characters; they must not cost the whole answer.
-            let data = mend(event.data.as_bytes());
-            self.decoder.event(&SseEvent { name: event.name.clone(), data }, assembly)?
-        } else {
-            self.decoder.event(event, assembly)?
+        let decoder = &mut self.decoder;
+        let flow = match has_lone_surrogate(&event.data) {
+            true => with_halves(&event.data, assembly, |data, assembly| {
+                decoder.event(&SseEvent { name: event.name.clone(), data }, assembly)
+            })?,
+            false => decoder.event(event, assembly)?,
         };
         if assembly.is_too_large() { Err(too_large()) } else { Ok(flow) }
     }
@@ -166,10 +167,14 @@ impl Answer {
             Body::Document(bytes) => {
                 let document =
                     String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
-                let document =
-                    if has_lone_surrogate(&document) { mend(document.as_bytes()) } else { document };
                 let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
-                let stop = self.decoder.document(&document, assembly)?;
+                let decoder = &mut self.decoder;
+                let stop = match has_lone_surrogate(&document) {
+                    true => with_halves(&document, assembly, |document, assembly| {
+                        decoder.document(&document, assembly)
+                    })?,
+                    false => decoder.document(&document, assembly)?,
+                };
                 if assembly.is_too_large() { Err(too_large()) } else { Ok(stop) }
             }
             Body::Events(parser) => {
@@ -183,6 +188,20 @@ impl Answer {
             }
         }
     }
+}
+
+/// Reads JSON with halves of characters. Servers that cut texts by UTF-16 units send them; they must not cost the whole answer, and the
+/// other half comes with what the block says next.
+fn with_halves<T>(
+    json: &str,
+    assembly: &mut Assembly,
+    read: impl FnOnce(String, &mut Assembly) -> Result<T, ModelFailure>,
+) -> Result<T, ModelFailure> {
+    let Mended { json, has_stand_ins } = halves::mended(json);
+    assembly.expect_stand_ins(has_stand_ins);
+    let found = read(json, assembly);
+    assembly.expect_stand_ins(false);
+    found.map_err(|failure| ModelFailure { message: halves::end(&failure.message), ..failure })
 }
 
 fn hung_up() -> ModelFailure {

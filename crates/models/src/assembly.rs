@@ -1,6 +1,7 @@
 //! Puts an answer together from the pieces a decoder finds, and says what the listener should hear.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
@@ -8,6 +9,7 @@ use openclaw_protocol::message::{
 use serde_json::Value;
 
 use crate::arguments;
+use crate::halves;
 use crate::model_spec::ModelSpec;
 use crate::retry::ABORTED;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
@@ -29,6 +31,10 @@ pub(crate) struct Assembly {
     too_large: bool,
     /// What is paid of the list price.
     price_factor: f64,
+    /// First halves of characters, by the block that has to go on with the second.
+    halves: BTreeMap<usize, u32>,
+    /// Whether what comes has stand-ins for halves of characters.
+    has_stand_ins: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +62,14 @@ impl Assembly {
             size: 0,
             too_large: false,
             price_factor: 1.0,
+            halves: BTreeMap::new(),
+            has_stand_ins: false,
         }
+    }
+
+    /// What comes from now on has stand-ins for halves of characters ([`halves`]), or has none.
+    pub(crate) fn expect_stand_ins(&mut self, has_stand_ins: bool) {
+        self.has_stand_ins = has_stand_ins;
     }
 
     /// The next event for the listener.
@@ -92,10 +105,8 @@ impl Assembly {
             return;
         }
         let at = *block.get_or_insert_with(|| self.open(Open::Text(TextBlock::default())));
-        if let Some(Open::Text(text)) = self.blocks.get_mut(at) {
-            text.text.push_str(delta);
-            self.events.push_back(ModelEvent::TextDelta { block: at, delta: delta.to_owned() });
-        }
+        let delta = self.joined(at, delta);
+        self.add(at, delta);
     }
 
     /// Adds reasoning to `block`, or to a new block when it is none. Empty text opens nothing.
@@ -104,10 +115,40 @@ impl Assembly {
             return;
         }
         let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
-        if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
-            thinking.thinking.push_str(delta);
-            self.events.push_back(ModelEvent::ThinkingDelta { block: at, delta: delta.to_owned() });
+        let delta = self.joined(at, delta);
+        self.add(at, delta);
+    }
+
+    /// Adds to what a block says, and tells it.
+    fn add(&mut self, block: usize, delta: Cow<'_, str>) {
+        if delta.is_empty() {
+            return;
         }
+        match self.blocks.get_mut(block) {
+            Some(Open::Text(text)) => {
+                text.text.push_str(&delta);
+                self.events.push_back(ModelEvent::TextDelta { block, delta: delta.into_owned() });
+            }
+            Some(Open::Thinking(thinking)) => {
+                thinking.thinking.push_str(&delta);
+                self.events.push_back(ModelEvent::ThinkingDelta { block, delta: delta.into_owned() });
+            }
+            Some(Open::Tool { json, .. }) => json.push_str(&delta),
+            None => {}
+        }
+    }
+
+    /// A piece with the half of a character that its block waited with. A first half at its end is waited with in turn.
+    fn joined<'p>(&mut self, block: usize, piece: &'p str) -> Cow<'p, str> {
+        let mut held = self.halves.remove(&block);
+        let joined = halves::join(&mut held, piece, self.has_stand_ins);
+        self.halves.extend(held.map(|half| (block, half)));
+        joined
+    }
+
+    /// What is said in one piece.
+    fn whole<'p>(&self, text: &'p str) -> Cow<'p, str> {
+        if self.has_stand_ins { Cow::Owned(halves::end(text)) } else { Cow::Borrowed(text) }
     }
 
     /// Adds to the signature of a reasoning block, opening it when only the signature comes.
@@ -115,9 +156,10 @@ impl Assembly {
         if delta.is_empty() || !self.has_room(delta) {
             return;
         }
+        let delta = self.whole(delta);
         let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
         if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
-            thinking.thinking_signature.get_or_insert_default().push_str(delta);
+            thinking.thinking_signature.get_or_insert_default().push_str(&delta);
         }
     }
 
@@ -133,8 +175,8 @@ impl Assembly {
         if !self.has_room(data) {
             return;
         }
-        let mut block =
-            ThinkingBlock { thinking_signature: Some(data.to_owned()), ..ThinkingBlock::default() };
+        let data = self.whole(data).into_owned();
+        let mut block = ThinkingBlock { thinking_signature: Some(data), ..ThinkingBlock::default() };
         block.extra.insert("redacted".to_owned(), Value::Bool(true));
         self.open(Open::Thinking(block));
     }
@@ -144,11 +186,12 @@ impl Assembly {
         let id = if id.is_empty() {
             format!("call_{}_{}", self.message.timestamp, self.blocks.len())
         } else {
-            id.to_owned()
+            self.whole(id).into_owned()
         };
-        let call = ToolCall { id: id.clone(), name: name.to_owned(), ..ToolCall::default() };
+        let name = self.whole(name).into_owned();
+        let call = ToolCall { id: id.clone(), name: name.clone(), ..ToolCall::default() };
         let block = self.open(Open::Tool { call, json: String::new(), closed: false });
-        self.events.push_back(ModelEvent::ToolCallStart { block, id, name: name.to_owned() });
+        self.events.push_back(ModelEvent::ToolCallStart { block, id, name });
         block
     }
 
@@ -157,8 +200,9 @@ impl Assembly {
         if !self.has_room(delta) {
             return;
         }
-        if let Some(Open::Tool { json, .. }) = self.blocks.get_mut(block) {
-            json.push_str(delta);
+        if let Some(Open::Tool { .. }) = self.blocks.get(block) {
+            let delta = self.joined(block, delta);
+            self.add(block, delta);
         }
     }
 
@@ -233,6 +277,9 @@ impl Assembly {
     }
 
     fn settle(&mut self, spec: &ModelSpec) {
+        for block in std::mem::take(&mut self.halves).into_keys() {
+            self.add(block, Cow::Borrowed("\u{fffd}"));
+        }
         self.message.content = std::mem::take(&mut self.blocks)
             .into_iter()
             .filter_map(|open| match open {

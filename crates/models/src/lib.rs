@@ -31,6 +31,7 @@ mod debug_log;
 mod discovery;
 pub mod failure;
 mod google;
+mod halves;
 pub mod history;
 pub mod image_model;
 mod json;

@@ -2,6 +2,12 @@
 
 /// The same JSON without lone surrogate escapes (spec `models.md` §3), and with foul bytes replaced by U+FFFD.
 pub fn mend(json: &[u8]) -> String {
+    mend_with(json, |_| None)
+}
+
+/// The same with something else in the place of each lone surrogate.
+pub fn mend_with(json: &[u8], instead: impl Fn(u32) -> Option<char>) -> String {
+    let alone = |unit| instead(unit).map(String::from).unwrap_or_default();
     let text = String::from_utf8_lossy(json);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_ref();
@@ -14,9 +20,9 @@ pub fn mend(json: &[u8]) -> String {
             }
             Some(high @ 0xD800..=0xDBFF) => match escape.get(6..).and_then(unit) {
                 Some(low @ 0xDC00..=0xDFFF) => (format!("\\u{high:04x}\\u{low:04x}"), 12),
-                _ => (String::new(), 6),
+                _ => (alone(high), 6),
             },
-            Some(0xDC00..=0xDFFF) => (String::new(), 6),
+            Some(low @ 0xDC00..=0xDFFF) => (alone(low), 6),
             Some(other) => (format!("\\u{other:04x}"), 6),
         };
         out.push_str(&kept);

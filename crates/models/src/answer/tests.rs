@@ -146,42 +146,109 @@ fn a_delta_of_fifty_megabytes_is_refused_before_it_is_kept() {
     assert!(failure.message.contains("an event of more than"), "{}", failure.message);
 }
 
-/// JavaScript cuts texts between the halves of a character; Rust's JSON refuses such a half.
+/// The stream of an answer of one text that comes in these pieces, written as they stand in JSON.
+fn text_in(api: &str, pieces: &[&str]) -> Vec<u8> {
+    type Event = fn(&str) -> String;
+    let (delta, ends): (Event, &[&str]) = match api {
+        "anthropic-messages" => (
+            |text| {
+                format!(
+                    r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
+                )
+            },
+            &[r#"{"type":"message_stop"}"#],
+        ),
+        "openai-completions" => (
+            |text| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#),
+            &[r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, "[DONE]"],
+        ),
+        "openai-responses" | "openai-codex-responses" => (
+            |text| format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{text}"}}"#),
+            &[r#"{"type":"response.completed","response":{}}"#],
+        ),
+        "google-generative-ai" => (
+            |text| format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}]}}}}]}}"#),
+            &[r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}"#],
+        ),
+        _ => {
+            let delta = |text: &&str| format!(r#"{{"contentBlockIndex":0,"delta":{{"text":"{text}"}}}}"#);
+            let mut body = event_of("messageStart", r#"{"role":"assistant"}"#);
+            body.extend(pieces.iter().flat_map(|text| event_of("contentBlockDelta", &delta(text))));
+            body.extend(event_of("messageStop", r#"{"stopReason":"end_turn"}"#));
+            body.extend(event_of("metadata", r#"{"usage":{}}"#));
+            return body;
+        }
+    };
+    let events = pieces.iter().map(|text| delta(text)).chain(ends.iter().map(ToString::to_string));
+    events.map(|event| format!("data: {event}\n\n")).collect::<String>().into_bytes()
+}
+
+fn said(events: &[ModelEvent]) -> Vec<&str> {
+    let said = events.iter().filter_map(|event| match event {
+        ModelEvent::TextDelta { delta, .. } => Some(delta.as_str()),
+        _ => None,
+    });
+    said.collect()
+}
+
+/// JavaScript cuts texts between the halves of a character; Rust's JSON refuses such a half. On every reader the other half is waited for.
 #[test]
-fn half_a_character_does_not_cost_the_answer() {
-    let half = r"a\ud83d";
-    let rows = [
-        (
-            "anthropic-messages",
-            format!(
-                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{half}"}}}}"#
-            ),
-            r#"{"type":"message_stop"}"#,
-        ),
-        (
-            "openai-completions",
-            format!(r#"{{"choices":[{{"delta":{{"content":"{half}"}},"finish_reason":"stop"}}]}}"#),
-            "[DONE]",
-        ),
-        (
-            "openai-responses",
-            format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{half}"}}"#),
-            r#"{"type":"response.completed","response":{}}"#,
-        ),
-        (
-            "google-generative-ai",
-            format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{half}"}}]}}}}]}}"#),
-            r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}"#,
-        ),
+fn halves_of_a_character_in_two_events_are_that_character() {
+    let rows: &[(&[&str], &[&str])] = &[
+        (&[r"a\ud83d", r"\ude00b"], &["a", "😀b"]),
+        (&[r"\ud83d", r"\ude00\ud83d", r"\ude01"], &["😀", "😁"]),
+        (&[r"a\ud83d", "b"], &["a", "\u{fffd}b"]),
+        (&["a", r"\ude00b"], &["a", "\u{fffd}b"]),
+        // At the end, and in the middle of a piece, it stays alone.
+        (&[r"a\ud83d"], &["a", "\u{fffd}"]),
+        (&[r"a\ud83dc"], &["a\u{fffd}c"]),
+        (&[r"a\ud83d\ude00b"], &["a😀b"]),
     ];
-    for (api, delta, end) in rows {
+    for api in APIS.into_iter().chain([BINARY_API]) {
         let spec = ModelSpec::sample("p", "m", api);
-        let events = check_stream(&spec, &format!("data: {delta}\n\ndata: {end}\n\n"));
-        assert_eq!(message_of(&events).text(), "a", "{api}: {events:?}");
+        for (pieces, told) in rows {
+            let events = check_bytes(&spec, &text_in(api, pieces));
+            assert_eq!(said(&events), *told, "{api} {pieces:?}");
+            assert_eq!(message_of(&events).text(), told.concat(), "{api} {pieces:?}");
+        }
     }
-    let document = format!(r#"{{"choices":[{{"message":{{"content":"{half}"}},"finish_reason":"stop"}}]}}"#);
-    let events = check_stream(&ModelSpec::sample("p", "m", "openai-completions"), &document);
-    assert_eq!(message_of(&events).text(), "a");
+    let document = r#"{"choices":[{"message":{"content":"a\ud83d"},"finish_reason":"stop"}]}"#;
+    let events = check_stream(&ModelSpec::sample("p", "m", "openai-completions"), document);
+    assert_eq!(message_of(&events).text(), "a\u{fffd}");
+}
+
+/// Each block waits for its own: what another one says in between does not end a character.
+#[test]
+fn a_half_is_waited_for_by_its_block_alone() {
+    let delta = |index: u64, text: &str| {
+        format!(
+            "data: {{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"text\":\"{text}\",\"thinking\":\"{text}\",\"partial_json\":\"{text}\"}}}}\n\n"
+        )
+    };
+    let start = |index: u64, block: &str| {
+        format!("data: {{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}\n\n")
+    };
+    let body = [
+        start(0, r#"{"type":"thinking"}"#),
+        start(1, r#"{"type":"text"}"#),
+        start(2, r#"{"type":"tool_use","id":"c","name":"n"}"#),
+        delta(2, r#"{\"a\":\"\ud83d"#),
+        delta(0, r"\ud83d"),
+        delta(1, r"\ud83d"),
+        delta(0, r"\ude00"),
+        delta(2, r#"\ude02\"}"#),
+        delta(1, r"\ude01"),
+        "data: {\"type\":\"message_stop\"}\n\n".to_owned(),
+    ];
+    let spec = ModelSpec::sample("p", "m", "anthropic-messages");
+    let message = message_of(&check_stream(&spec, &body.concat()));
+    assert_eq!(message.text(), "😁");
+    let thinking = message.content.iter().find_map(|block| match block {
+        openclaw_protocol::message::Block::Thinking(thinking) => Some(thinking.thinking.as_str()),
+        _ => None,
+    });
+    assert_eq!(thinking, Some("😀"));
+    assert_eq!(message.tool_calls().next().unwrap().arguments, serde_json::json!({"a": "😂"}));
 }
 
 #[test]
