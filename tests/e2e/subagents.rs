@@ -280,6 +280,39 @@ async fn what_may_not_be_is_refused() {
     assert_eq!(listed(&gateway), [Value::Null; 0]);
 }
 
+/// Runs with such a model fall back to another from the beginning.
+#[tokio::test]
+async fn a_model_without_a_credential_is_said_and_nobody_is_asked_for_it() {
+    const WANTED: &str = "anthropic/claude-opus-4-6";
+    let config = |subagents: Value| json!({"agents": {"defaults": {"models": {"fake/fake-1": {}, WANTED: {}}, "subagents": subagents}}});
+    let why = format!("Model \"{WANTED}\" can't be used. There is no credential for anthropic. ");
+
+    let model = delegating(json!({"task": "dig", "model": WANTED}), digs).await;
+    let asked = gateway()
+        .fake_model(&model.v1())
+        .config(config(json!({"announceMode": "raw"})))
+        .start()
+        .await
+        .unwrap();
+    let mut client = asked.client().await.unwrap();
+    turn(&mut client, "main", "delegate", "r1").await;
+    let answer = answer_of(&model);
+    assert_eq!(answer["status"], "error", "{answer}");
+    assert!(answer["error"].as_str().unwrap().starts_with(&why), "{answer}");
+    assert_eq!(listed(&asked), [Value::Null; 0], "nothing is left of what was not started");
+
+    let model = delegating(json!({"task": "dig"}), digs).await;
+    let wanted = config(json!({"announceMode": "raw", "model": WANTED}));
+    let configured = gateway().fake_model(&model.v1()).config(wanted).start().await.unwrap();
+    let mut client = configured.client().await.unwrap();
+    turn(&mut client, "main", "delegate", "r1").await;
+    let answer = answer_of(&model);
+    assert_eq!((&answer["status"], &answer["modelApplied"]), (&json!("accepted"), &json!(false)), "{answer}");
+    assert!(answer["warning"].as_str().unwrap().starts_with(&why), "{answer}");
+    let told = announced(&mut client).await;
+    assert!(told.starts_with("Status: success\nResult: dug\nNotes: -\n\nStats: "), "{told}");
+}
+
 #[tokio::test]
 async fn a_child_is_what_is_asked_for_or_configured() {
     let config = json!({

@@ -122,10 +122,19 @@ impl Choices {
 
     /// What a person should know who chooses this model: that runs with it fail, and what to do.
     pub fn warning(&self, model: &ModelRef) -> Option<String> {
-        let provider = &model.provider;
-        self.without_credential.contains(provider).then(|| {
+        self.lacks(&model.provider, ": runs fail until there is one.")
+    }
+
+    /// That a model can't be called for want of a credential, and what to do.
+    pub fn lacks_credential(&self, model: &ModelRef) -> Option<String> {
+        self.lacks(&model.provider, ".")
+    }
+
+    fn lacks(&self, provider: &ProviderId, what_follows: &str) -> Option<String> {
+        let is_lacking = self.without_credential.contains(provider);
+        is_lacking.then(|| {
             let fix = how_to_add(provider);
-            format!("There is no credential for {provider}: runs fail until there is one. {fix}")
+            format!("There is no credential for {provider}{what_follows} {fix}")
         })
     }
 

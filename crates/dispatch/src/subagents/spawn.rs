@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_agent::host::SpawnCall;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::thinking::has_xhigh;
-use openclaw_models::{ModelRef, ThinkingLevel};
+use openclaw_models::{Choices, ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
@@ -162,12 +162,10 @@ impl Spawner<'_> {
         let (mut model, mut warning) = (None, None);
         if let Some(choices) = &choices {
             match (call.model, configured) {
-                (Some(asked), _) => {
-                    model = Some(choices.callable(asked).map_err(|error| Refusal::error(error.to_string()))?);
-                }
-                (None, Some(configured)) => match choices.callable(configured) {
+                (Some(asked), _) => model = Some(usable(choices, asked).map_err(Refusal::error)?),
+                (None, Some(configured)) => match usable(choices, configured) {
                     Ok(found) => model = Some(found),
-                    Err(error) => warning = Some(error.to_string()),
+                    Err(why) => warning = Some(why),
                 },
                 (None, None) => {}
             }
@@ -336,6 +334,15 @@ async fn start(
         }
     }
     Ok(())
+}
+
+/// The model that is meant, where a run with it would not fall back to another from the beginning; else why. Nobody is asked.
+fn usable(choices: &Choices, text: &str) -> Result<ModelRef, String> {
+    let model = choices.callable(text).map_err(|error| error.to_string())?;
+    match choices.lacks_credential(&model) {
+        Some(why) => Err(format!("Model \"{model}\" can't be used. {why}")),
+        None => Ok(model),
+    }
 }
 
 /// Whether an agent may be given work.

@@ -9,6 +9,7 @@ use super::store::AuthStore;
 use crate::api::Api;
 use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, key_variables, own_key_variables};
+use crate::google::adc::Adc;
 use crate::net::is_local_url;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
@@ -37,6 +38,7 @@ impl Connections<'_> {
             || self.has_stated_key(provider)
             || self.catalog.needs_no_key(provider)
             || self.has_aws_key(provider)
+            || self.has_google_login(provider)
     }
 
     /// The same, where variables that are often set for other reasons do not count: whether the owner meant to connect
@@ -60,6 +62,13 @@ impl Connections<'_> {
             entry.api == Some(Api::BedrockConverseStream) || entry.auth == Some(ProviderAuth::AwsSdk)
         });
         signs && aws::variable(self.variables).is_some()
+    }
+
+    /// Whether Google's application default credentials are there for a provider that takes them.
+    fn has_google_login(&self, provider: &ProviderId) -> bool {
+        let takes_it =
+            self.catalog.provider(provider).is_some_and(|entry| entry.api == Some(Api::GoogleVertex));
+        takes_it && Adc::is_there(self.variables)
     }
 
     /// Whether the configuration or `models.json` has a key, or the configuration a server on this machine, which needs none.

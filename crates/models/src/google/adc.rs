@@ -132,6 +132,15 @@ impl Adc {
         }))
     }
 
+    /// Whether there is such a file; it is not read.
+    pub(crate) fn is_there(variables: &Variables) -> bool {
+        variables
+            .get(FILE)
+            .map(PathBuf::from)
+            .or_else(|| default_path(variables))
+            .is_some_and(|path| path.is_file())
+    }
+
     /// A key as [`crate::provider_key::ProviderKey`] reads it.
     pub(crate) fn key(&self, token: &SecretString) -> SecretString {
         let mut parts = Map::new();
