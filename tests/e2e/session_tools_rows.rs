@@ -167,6 +167,12 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
             &error("No session found: agent:main:subagent:gone"),
             String::new(),
         ),
+        (
+            "sessions_send",
+            side(json!({"sessionKey": " Unknown "})),
+            &error("No session found: unknown"),
+            String::new(),
+        ),
     ];
     for (tool, args, expect, of_schema) in rows {
         let [by_model, by_client] = both.each(tool, &args).await;
@@ -182,6 +188,10 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
             );
         }
     }
+    let all = json!({"includeUnknown": true, "includeGlobal": true});
+    let rows = both.client.request("sessions.list", all).await.unwrap();
+    let is_made = |row: &Value| row["key"] == "unknown" || row["key"] == "agent:main:subagent:gone";
+    assert!(!rows["sessions"].as_array().unwrap().iter().any(is_made), "no row was made: {rows}");
     let key = "x".repeat(10_000);
     for tool in ["sessions_history", "sessions_send"] {
         let told = both.both(tool, json!({"sessionKey": key, "message": "ping"})).await;

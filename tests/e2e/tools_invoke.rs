@@ -212,6 +212,20 @@ async fn the_channel_that_a_client_names_counts_for_its_group() {
     }
 }
 
+/// The lists of sandboxes are for runs that are held to one: these tools work in the gateway, for who has its token.
+#[tokio::test]
+async fn what_a_sandbox_denies_its_runs_is_not_denied_to_clients() {
+    let config = json!({
+        "agents": {"defaults": {"sandbox": {"mode": "all", "backend": "local"}}},
+        "tools": {"deny": ["session_status"], "sandbox": {"tools": {"deny": ["sessions_list", "agents_list"]}}},
+    });
+    let gateway = gateway().config(config).start().await.unwrap();
+    for (tool, expect) in [("sessions_list", 200), ("agents_list", 200), ("session_status", 404)] {
+        let (status, body) = invoke(gateway.port(), &json!({"tool": tool})).await;
+        assert_eq!(status, expect, "{tool} {body}");
+    }
+}
+
 #[tokio::test]
 async fn the_channel_that_a_client_names_is_told_of_who_asks() {
     let model = ModelServer::answering(|_| Reply::text("pong")).await;

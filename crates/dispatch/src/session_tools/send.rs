@@ -47,8 +47,8 @@ impl Caller<'_> {
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
             Err(Trouble::Host(error)) => return Err(error),
         };
-        // Nobody would look after it.
-        if found.row.is_none() && found.key.is_subagent() {
+        // Nobody would look after a sub-agent that was never started, and nobody's is no session to begin.
+        if found.row.is_none() && (found.key.is_subagent() || found.key.is_unknown()) {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
         }
         if let Some(why) = self.lineage.refuses_message() {
