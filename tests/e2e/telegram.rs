@@ -317,6 +317,26 @@ async fn a_file_that_comes_is_shown_and_one_that_does_not_is_named() {
     assert!(said.contains("<media:document> (not downloaded: "), "{said}");
 }
 
+#[tokio::test]
+async fn a_file_is_fetched_up_to_what_its_channel_or_all_allow() {
+    for (section, limit) in [(json!({}), 7), (json!({"mediaMaxMb": 2}), 2)] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|_| Reply::text("here")).await;
+        let mut telegram = open();
+        merge(&mut telegram, section);
+        let _gateway =
+            bot(&server, &model, telegram, json!({"agents": {"defaults": {"mediaMaxMb": 7}}})).await;
+        let mut update = private_message(5, "");
+        update["message"].as_object_mut().unwrap().remove("text");
+        update["message"]["document"] =
+            json!({"file_id": "big", "file_unique_id": "g", "file_name": "a.pdf", "file_size": 9_000_000});
+        server.push(update);
+        model.arrived(1).await;
+        let said = last_said(&model.requests()[0]);
+        assert!(said.contains(&format!("(not downloaded: 9 MB > limit {limit} MB")), "{said}");
+    }
+}
+
 /// Where each were fetched after the other, the third would be asked for after a minute.
 #[tokio::test]
 async fn a_file_that_does_not_come_keeps_no_other_waiting() {

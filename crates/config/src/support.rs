@@ -44,6 +44,7 @@ const SUPPORTED: &[&str] = &[
     "agents.defaults.blockStreamingCoalesce",
     "agents.defaults.blockStreamingDefault",
     "agents.defaults.humanDelay",
+    "agents.defaults.mediaMaxMb",
     "agents.defaults.contextTokens",
     "agents.defaults.timeFormat",
     "agents.defaults.timeoutSeconds",

@@ -190,7 +190,8 @@ fn settings_of(config: &Config, (channel, account): &Key) -> Value {
         .collect();
     let accounts = keys.get("accounts").and_then(Value::as_object);
     let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == *account);
-    json!({"shared": shared, "own": own.map(|(_, keys)| keys)})
+    let largest = config.agents.defaults.media_max_mb;
+    json!({"shared": shared, "own": own.map(|(_, keys)| keys), "mediaMaxMb": largest})
 }
 
 fn has_section(config: &Config, (channel, _): &Key) -> bool {

@@ -231,7 +231,6 @@ ordered_object! {
         /// When a group is answered.
         group_activation: GroupActivation => "groupActivation",
         /// Whether the group intro is due again.
-        group_activation_needs_system_intro: bool => "groupActivationNeedsSystemIntro",
         /// Addressable name, at most 64 characters, unique in a store.
         label: Box<str> => "label",
         /// Last heartbeat text, to tell repetitions.

@@ -303,12 +303,11 @@ impl AccountSettings {
             return None;
         }
         let settings = Self::overlay(channel, account.and_then(Value::as_object));
-        Some(
-            settings.map(|settings| Self {
-                commands: settings.commands.or_global(config.document()),
-                ..settings
-            }),
-        )
+        Some(settings.map(|settings| Self {
+            commands: settings.commands.or_global(config.document()),
+            media_max_mb: settings.media_max_mb.or(config.agents.defaults.media_max_mb),
+            ..settings
+        }))
     }
 
     fn overlay(
@@ -328,7 +327,7 @@ impl AccountSettings {
         Ok(settings)
     }
 
-    /// Bytes of a file that is fetched: the setting (5 MiB), but no more than bots can fetch.
+    /// Bytes of a file that is fetched: the setting, else that of all channels (5 MiB), but no more than bots can fetch.
     pub fn fetch_limit(&self) -> u64 {
         const MIB: u64 = 1024 * 1024;
         const BOT_API: u64 = 20 * MIB;

@@ -59,7 +59,7 @@ pub struct AgentDefaults {
     pub timeout_seconds: Option<u64>,
     /// Ours: model calls that ask for tools before a run is stopped; absent is unlimited.
     pub max_tool_rounds: Option<NonZeroU32>,
-    /// Largest media item sent to a model.
+    /// Largest file in MB that is fetched from a channel without a `mediaMaxMb` of its own; default 5.
     pub media_max_mb: Option<f64>,
     /// Runs at the same time on lane `main`; see [`AgentDefaults::max_concurrent`].
     pub max_concurrent: Option<u64>,

@@ -21,12 +21,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             return Ok(NO_GROUP.to_owned());
         }
         let Some(mode) = read(arguments) else { return Ok(USAGE.to_owned()) };
-        context
-            .edit(move |entry| {
-                entry.group_activation = Some(mode);
-                entry.group_activation_needs_system_intro = Some(true);
-            })
-            .await?;
+        context.edit(move |entry| entry.group_activation = Some(mode)).await?;
         Ok(format!("⚙️ Group activation set to {}.", name(mode)))
     })
 }

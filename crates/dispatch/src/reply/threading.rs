@@ -62,42 +62,6 @@ impl ReplyFilter {
     }
 }
 
-/// Which message each part of an answer quotes where the platform answers by quoting without being asked. One for a turn.
-#[derive(Debug, Clone)]
-pub struct ReplyPlanner {
-    mode: ReplyToMode,
-    message: Option<String>,
-    thread: Option<String>,
-    has_quoted: bool,
-}
-
-impl ReplyPlanner {
-    /// For an answer to a message, in a thread that is there already if there is one.
-    pub fn new(mode: ReplyToMode, message: Option<String>, thread: Option<String>) -> Self {
-        Self { mode, message, thread, has_quoted: false }
-    }
-
-    /// The turn has quoted already: a tool did, or an earlier part of the answer.
-    pub fn mark_quoted(&mut self) {
-        self.has_quoted = true;
-    }
-
-    /// What the next part quotes.
-    pub fn next_id(&mut self) -> Option<String> {
-        if self.thread.is_some() {
-            return self.thread.clone();
-        }
-        let may = match self.mode {
-            ReplyToMode::Off => false,
-            ReplyToMode::First => !self.has_quoted,
-            ReplyToMode::All => true,
-        };
-        let id = self.message.clone().filter(|_| may);
-        self.has_quoted |= id.is_some();
-        id
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,26 +91,5 @@ mod tests {
         let mut filter = ReplyFilter::new(All, false);
         let current = ReplyPayload { reply_to: Some(ReplyTo::Current), ..ReplyPayload::default() };
         assert_eq!(filter.apply(current, None).reply_to, None);
-    }
-
-    #[test]
-    fn a_platform_quotes_once_or_always() {
-        use ReplyToMode::{All, First, Off};
-        let m = || Some("m".to_owned());
-        let t = || Some("t".to_owned());
-        let rows = [
-            (First, None, false, [m(), None, None]),
-            (All, None, false, [m(), m(), m()]),
-            (Off, None, false, [None, None, None]),
-            (Off, t(), false, [t(), t(), t()]),
-            (First, None, true, [None, None, None]),
-        ];
-        for (mode, thread, has_quoted, expect) in rows {
-            let mut planner = ReplyPlanner::new(mode, m(), thread);
-            if has_quoted {
-                planner.mark_quoted();
-            }
-            assert_eq!([planner.next_id(), planner.next_id(), planner.next_id()], expect, "{mode:?}");
-        }
     }
 }

@@ -40,6 +40,25 @@ fn an_account_lies_over_its_channel_and_defaults_come_last() {
 }
 
 #[test]
+fn files_are_fetched_up_to_the_nearest_limit_and_no_further_than_bots_can() {
+    const MIB: u64 = 1024 * 1024;
+    let limit = |mb: &str| if mb.is_empty() { String::new() } else { format!("mediaMaxMb: {mb},") };
+    let rows = [
+        ("", "", "", 5 * MIB),
+        ("2", "", "", 2 * MIB),
+        ("2", "3", "", 3 * MIB),
+        ("2", "3", "0.5", MIB / 2),
+        ("50", "", "", 20 * MIB),
+    ];
+    for (all, channel, account, expect) in rows {
+        let [all, channel, account] = [all, channel, account].map(limit);
+        let telegram = format!("{{{channel} accounts: {{b: {{{account}}}}}}}");
+        let text = format!("{{agents: {{defaults: {{{all}}}}}, channels: {{telegram: {telegram}}}}}");
+        assert_eq!(of(&text, "b").fetch_limit(), expect, "{text}");
+    }
+}
+
+#[test]
 fn accounts_are_found_by_their_normalised_names() {
     let text = r#"{channels: {telegram: {accounts: {Work: {name: "W"}, "My Bot!": {}}}},
         bindings: [{agentId: "main", match: {channel: "telegram", accountId: "ops"}}]}"#;
