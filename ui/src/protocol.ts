@@ -4865,6 +4865,10 @@ export interface TraceRun {
    */
   tools: TraceTool[];
   /**
+   * The model's last answer had no words: `empty`, or `silent` where it chose to say nothing. Ours.
+   */
+  silence?: string;
+  /**
    * Why it failed, or who stopped it.
    */
   error?: string;
@@ -5023,6 +5027,10 @@ export interface TraceRun1 {
    * The tool calls, in order, as far as the transcript tells them.
    */
   tools: TraceTool[];
+  /**
+   * The model's last answer had no words: `empty`, or `silent` where it chose to say nothing. Ours.
+   */
+  silence?: string;
   /**
    * Why it failed, or who stopped it.
    */
