@@ -207,7 +207,9 @@ async fn decide(
     let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
     let window = Duration::from_millis(window);
     let group = admission.group;
-    let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms());
+    let at_work = platforms.at_work(&event.address.channel, &event.address.account);
+    let hears_since = at_work.and_then(|at_work| at_work.status.now().last_connected_at);
+    let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms(), hears_since);
     Ok(Admitted {
         number,
         event,

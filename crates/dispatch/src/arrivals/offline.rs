@@ -30,8 +30,12 @@ pub(super) enum Lateness {
 }
 
 impl Lateness {
-    /// Of what was said at a time and is decided about at another; Unix milliseconds.
-    pub(super) fn of(said_at: i64, now: i64) -> Self {
+    /// Of what was said at a time and is decided about at another, by an account that hears since a third; Unix milliseconds. What was
+    /// said since then was heard at once, however far the clock of the platform is from ours.
+    pub(super) fn of(said_at: i64, now: i64, hears_since: Option<i64>) -> Self {
+        if hears_since.is_some_and(|since| said_at >= since) {
+            return Self::OnTime;
+        }
         match now.saturating_sub(said_at) {
             age if age > STALE_MS => Self::Stale,
             age if age > LATE_MS => Self::Late,
@@ -103,9 +107,12 @@ mod tests {
             (1440 * MINUTE + 1, Lateness::Stale),
         ];
         for (age, expect) in rows {
-            assert_eq!(Lateness::of(1_000_000_000, 1_000_000_000 + age), expect, "{age}");
+            let (said, now) = (1_000_000_000, 1_000_000_000 + age);
+            assert_eq!(Lateness::of(said, now, None), expect, "{age}");
+            assert_eq!(Lateness::of(said, now, Some(said + 1)), expect, "{age}");
+            assert_eq!(Lateness::of(said, now, Some(said)), Lateness::OnTime, "it was heard: {age}");
         }
-        assert_eq!(Lateness::of(i64::MIN, i64::MAX), Lateness::Stale);
+        assert_eq!(Lateness::of(i64::MIN, i64::MAX, None), Lateness::Stale);
         let spans = [1, 119, 120, 2879, 2880].map(|minutes| span(minutes * MINUTE));
         assert_eq!(spans, ["1 minute", "119 minutes", "2 hours", "47 hours", "2 days"]);
     }
