@@ -36,6 +36,8 @@ pub(super) struct Outage {
     is_lost: bool,
     /// It could not be reached.
     is_unreachable: bool,
+    /// It is not known whether it took what was sent to it last.
+    is_silent: bool,
     /// Conversations in which it failed since it last took or refused anything; not all of many.
     failed_in: HashSet<String>,
     /// Tries since then that found it down.
@@ -96,8 +98,16 @@ impl Outage {
         self.is_unreachable || self.failed_in.len() >= several
     }
 
+    /// Each try might arrive, and nobody would know: the account is to hear from its platform first.
+    fn waits_for_account(&self) -> bool {
+        self.is_lost && self.is_silent
+    }
+
     /// Whether a delivery may be tried now. It is, then.
     pub(super) fn may_try(&mut self, number: i64, now: Instant) -> bool {
+        if self.waits_for_account() {
+            return false;
+        }
         if !self.is_down() {
             return true;
         }
@@ -114,8 +124,11 @@ impl Outage {
         self.tried = self.tried.filter(|tried| *tried != number);
     }
 
-    /// Not before this is anything tried; `None`: not before the try that is under way has ended.
+    /// Not before this is anything tried; `None`: not before the try that is under way has ended, or the account hears again.
     pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
+        if self.waits_for_account() {
+            return None;
+        }
         if !self.is_down() {
             return Some(now);
         }
@@ -166,6 +179,19 @@ mod tests {
         outage.back();
         assert!(outage.may_try(1, now) && outage.may_try(2, now));
         assert_eq!(outage.on_tried("x", &down(), now), Platform::Works);
+    }
+
+    /// What may have arrived is not sent again and again to a platform that says nothing.
+    #[test]
+    fn a_platform_that_says_nothing_is_asked_again_when_the_account_hears_from_it() {
+        let (now, mut outage) = (Instant::now(), Outage::default());
+        outage.lost();
+        outage.on_tried("x", &lost(), now);
+        let later = now + 3600 * SECOND;
+        assert!(!outage.may_try(1, later));
+        assert_eq!(outage.not_before(later), None);
+        outage.back();
+        assert!(outage.may_try(1, now));
     }
 
     #[test]

@@ -178,18 +178,12 @@ fn of_error(
     let retry = |state, pause, attempts, reason| {
         Verdict::Retry(Retry { state, pause, attempts, may_hurry: true, reason })
     };
-    // However long the platform is gone: nothing is given up for it.
-    if let Platform::Down { again_in } = platform {
-        let attempts = attempts.saturating_sub(1);
-        match error {
-            SendError::Unreachable { reason } | SendError::Down { reason } => {
-                return retry(unsent, again_in, attempts, reason);
-            }
-            SendError::Uncertain { reason } => {
-                return retry(DeliveryState::Uncertain, again_in, attempts, reason);
-            }
-            SendError::NotReady | SendError::Retry { .. } | SendError::Final { .. } => {}
-        }
+    // However long the platform is gone: nothing is given up for it. A try that may have arrived counts all the same: nobody is to read
+    // the same for hours.
+    if let Platform::Down { again_in } = platform
+        && let SendError::Unreachable { reason } | SendError::Down { reason } = error
+    {
+        return retry(unsent, again_in, attempts.saturating_sub(1), reason);
     }
     match error {
         SendError::Final { reason } => Verdict::refused(reason),
@@ -212,7 +206,13 @@ fn of_error(
         }
         // It is to be known first what became of it: that takes a while.
         SendError::Uncertain { reason } => match pause_after(attempts, policy) {
-            Some(pause) => retry(DeliveryState::Uncertain, pause.max(FIRST_PAUSE), attempts, reason),
+            Some(pause) => {
+                let longer = match platform {
+                    Platform::Works => FIRST_PAUSE,
+                    Platform::Down { again_in } => again_in,
+                };
+                retry(DeliveryState::Uncertain, pause.max(longer), attempts, reason)
+            }
             None => Verdict::Failed {
                 reason: format!("{reason} (after {attempts} tries; it is not known whether it arrived)"),
                 why: DeliveryFailure::Unknown,
@@ -286,7 +286,8 @@ mod tests {
             (1, unreachable(), again(Pending, 60, 0, "no route")),
             (99, unreachable(), again(Pending, 60, 98, "no route")),
             (99, down(), again(Pending, 60, 98, "500")),
-            (99, unsure(), again(Uncertain, 60, 98, "silence")),
+            (1, unsure(), again(Uncertain, 60, 1, "silence")),
+            (5, unsure(), unknown("silence (after 5 tries; it is not known whether it arrived)")),
             (5, gone(), failed("no such chat")),
             (5, retry(None), put_off("busy (after 5 tries)")),
             (1, retry(Some(3)), asked(3, 0)),

@@ -353,9 +353,12 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
     }
 }
 
-/// What the owner is told: of a run that failed also where more is to be read.
+/// What the owner is told: of a run that failed before it said anything also where more is to be read.
 fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
-    let RunOutcome::Error { .. } = outcome else { return payloads };
+    let has_replied = payloads.iter().any(|payload| !payload.is_error && !payload.text.is_empty());
+    if has_replied || !matches!(outcome, RunOutcome::Error { .. }) {
+        return payloads;
+    }
     let framed = |payload: ReplyPayload| match payload.is_error {
         true => ReplyPayload { text: failed_run(&payload.text), ..payload },
         false => payload,
