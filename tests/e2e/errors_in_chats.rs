@@ -46,8 +46,7 @@ async fn the_owner_is_told_why_a_run_failed_and_nobody_else() {
     let groups = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
     let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
     let owner = told(mine, &[private_message(5, "break")], 1).await;
-    let framed =
-        owner[0].starts_with("⚠️ Agent failed before reply: 400 secret socket /run/x");
+    let framed = owner[0].starts_with("⚠️ Agent failed before reply: 400 secret socket /run/x");
     assert!(framed && owner[0].ends_with(".\nLogs: openclaw logs --follow"), "{owner:?}");
     // Who was let in by hand where nobody is named.
     let (server, model) = (TelegramServer::start().await, model().await);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::arrivals::offline::OldWords;
 use crate::arrivals::{FollowGroup, SilentGroups};
 use crate::backlog::Backlog;
 use crate::clock::Clock;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) follow_group: OnceLock<FollowGroup>,
     /// Groups in which nobody is heard.
     pub(crate) silent_groups: SilentGroups,
+    /// Direct chats with words that were too old to be answered.
+    pub(crate) old_words: OldWords,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
@@ -57,6 +60,7 @@ impl Shared {
             accepting: TaskTracker::new(),
             follow_group: OnceLock::new(),
             silent_groups: SilentGroups::default(),
+            old_words: OldWords::default(),
             stopping,
             kill,
         }

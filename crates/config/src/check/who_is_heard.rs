@@ -33,10 +33,6 @@ const TELEGRAM_LISTS: &[&str] = &[
     "channels.telegram.accounts.*.groups.*.allowFrom.*",
     "channels.telegram.accounts.*.groups.*.topics.*.allowFrom.*",
 ];
-/// Where people write what only groups can say. An old key, which is moved to its place unless a newer version wrote the file.
-const TELEGRAM_MENTIONS: &[&str] =
-    &["channels.telegram.requireMention", "channels.telegram.accounts.*.requireMention"];
-
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value) -> Vec<Issue> {
     let mut found = Vec::new();
@@ -52,14 +48,6 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
     for pattern in TELEGRAM_LISTS {
         found.extend(places(document, pattern).into_iter().filter_map(|(path, entry)| nobody(path, entry)));
     }
-    let mentions = TELEGRAM_MENTIONS.iter().flat_map(|pattern| places(document, pattern));
-    found.extend(mentions.map(|(path, value)| {
-        let section = path.strip_suffix(".requireMention").unwrap_or(&path);
-        let text = format!(
-            "requireMention belongs to groups and does nothing here; write {section}.groups.\"*\".requireMention={value}"
-        );
-        Issue::new(path, text)
-    }));
     found
 }
 
@@ -249,19 +237,6 @@ mod tests {
             [
                 "channels.telegram.accounts.w.groups.-1.allowFrom.0",
                 "channels.telegram.accounts.w.groups.-1.topics.2.allowFrom.0",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_mention_that_is_asked_for_in_the_wrong_place_is_told_with_the_right_one() {
-        let found = check(&json!({"channels": {"telegram": {"requireMention": false}}}));
-        let lines: Vec<String> = found.iter().map(Issue::line).collect();
-        assert_eq!(
-            lines,
-            [
-                "channels.telegram.requireMention: requireMention belongs to groups and does nothing here; write \
-                 channels.telegram.groups.\"*\".requireMention=false"
             ]
         );
     }

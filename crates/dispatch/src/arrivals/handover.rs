@@ -273,12 +273,20 @@ async fn composed(
     let settings = runner.settings();
     let run_id = run_id(&first.event);
     // In a direct chat only what is too old to be answered waits as context.
-    let history = if last.group.is_some() { last.history } else { TOO_OLD_TOLD };
+    let (chat, old_words) = (&last.event.address, &runner.shared.old_words);
+    let history = match last.group {
+        Some(_) => last.history,
+        None if old_words.may_wait(chat) => TOO_OLD_TOLD,
+        None => 0,
+    };
     let noted = match history {
         0 => Vec::new(),
         // What was said after the message is no context of it: the next one brings that.
-        most => runner.shared.journal.noted_arrivals(&last.event.address, last.number, most).await?,
+        most => runner.shared.journal.noted_arrivals(chat, last.number, most).await?,
     };
+    if last.group.is_none() && noted.is_empty() {
+        old_words.none(chat);
+    }
     let entry = runner.entry_or_none(&last.route.session_key).await;
     let context: Vec<i64> = noted.iter().map(|one| one.number).collect();
     let history: Vec<Inbound> = noted.into_iter().filter_map(|one| one.event.ok()).collect();

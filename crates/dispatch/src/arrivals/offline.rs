@@ -1,6 +1,11 @@
 //! What was said while nobody was there to hear it (spec `channels.md` §3.9, §19.3): words are answered and marked, commands are not obeyed,
 //! and what is too old is told with the next message.
 
+use std::collections::HashMap;
+
+use openclaw_channels::Address;
+use parking_lot::Mutex;
+
 use super::Fate;
 use super::gate::Admitted;
 use super::handover;
@@ -17,6 +22,41 @@ const TOLD_MS: i64 = 60 * 60 * 1000;
 const STALE: &str = "stale";
 /// How a command is handled that comes too late.
 const LATE_COMMAND: &str = "late-command";
+
+/// Direct chats of which is remembered whether something old waits in them.
+const MOST_CHATS: usize = 10_000;
+
+/// In which direct chats something waits that was too old to be answered: in hardly any. The journal is asked once for each.
+#[derive(Debug, Default)]
+pub(crate) struct OldWords(Mutex<HashMap<Address, bool>>);
+
+impl OldWords {
+    /// Whether the journal is to be asked.
+    pub(super) fn may_wait(&self, chat: &Address) -> bool {
+        self.0.lock().get(chat).copied().unwrap_or(true)
+    }
+
+    /// Something was noted there. It is stored soon: from now on the journal is asked each time.
+    fn noted(&self, chat: &Address) {
+        self.put(chat, true);
+    }
+
+    /// The journal has nothing.
+    pub(super) fn none(&self, chat: &Address) {
+        if !self.0.lock().contains_key(chat) {
+            self.put(chat, false);
+        }
+    }
+
+    fn put(&self, chat: &Address, waits: bool) {
+        let mut chats = self.0.lock();
+        // What is forgotten is asked for again.
+        if chats.len() >= MOST_CHATS {
+            chats.clear();
+        }
+        chats.insert(chat.clone(), waits);
+    }
+}
 
 /// How late something is decided about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +109,7 @@ pub(super) async fn settle(dispatch: &Dispatch, admitted: &Admitted) -> Option<F
         return Some(if admitted.history == 0 { Fate::dropped(STALE) } else { Fate::Noted });
     }
     let address = admitted.event.address.clone();
+    dispatch.shared().old_words.noted(&address);
     let thread = address.thread.as_deref().unwrap_or_default();
     // Said once for all that comes together, also across a restart.
     let id = format!("offline:{}:{}:{thread}:{}", address.account, address.target, now / TOLD_MS);
@@ -94,6 +135,24 @@ fn span(ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_journal_is_asked_until_it_has_nothing_and_again_once_something_is_noted() {
+        let at = |target: &str| Address {
+            channel: "telegram".to_owned(),
+            account: "default".to_owned(),
+            target: target.to_owned(),
+            thread: None,
+        };
+        let (chat, other) = (at("1"), at("2"));
+        let words = OldWords::default();
+        assert!(words.may_wait(&chat));
+        words.none(&chat);
+        assert!(!words.may_wait(&chat) && words.may_wait(&other));
+        words.noted(&chat);
+        words.none(&chat);
+        assert!(words.may_wait(&chat), "it may not have been stored yet");
+    }
 
     #[test]
     fn what_waited_is_late_and_after_a_day_too_old() {
