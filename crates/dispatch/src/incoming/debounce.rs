@@ -202,7 +202,8 @@ mod tests {
         let cut: fn() -> Gather = || Gather::GoesOn;
         let alone: fn() -> Gather = || Gather::Alone;
         let text: fn() -> Gather = text;
-        let rows: [(&str, &[Said], &[&[i64]]); 9] = [
+        type Case<'a> = (&'a str, &'a [Said], &'a [&'a [i64]]);
+        let rows: [Case<'_>; 9] = [
             ("whole", &[(4, 4000, 0, cut), (5, 4000, 0, cut), (6, 9, 1499, text)], &[&[4, 5, 6]]),
             ("something else", &[(4, 4000, 0, cut), (6, 9, 10, text)], &[&[4], &[6]]),
             ("something earlier", &[(4, 4000, 0, cut), (3, 9, 10, text)], &[&[4], &[3]]),

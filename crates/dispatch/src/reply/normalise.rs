@@ -85,7 +85,7 @@ const ERRORS: &[(&[&str], &str)] = &[
 pub fn failed_run(reason: &str) -> String {
     let reason = reason.trim();
     // Ours already says what to do.
-    if reason.starts_with('⚠') {
+    if reason.starts_with('⚠') || ERRORS.iter().any(|(_, said)| *said == reason) {
         return reason.to_owned();
     }
     match known_error(reason) {

@@ -35,7 +35,7 @@ pub(super) async fn retry(
 ) -> Result<MessageRetryResult, Failure> {
     let outbox = ctx.gateway.dispatch.outbox();
     let ids = named(outbox, params).await?;
-    let retried = outbox.revive(&ids).await.map_err(unavailable)?;
+    let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
     let others = standing(outbox, ids.into_iter().filter(|id| !retried.contains(id))).await?;
     Ok(MessageRetryResult { retried, others })
 }
@@ -47,7 +47,7 @@ pub(super) async fn discard(
     let outbox = ctx.gateway.dispatch.outbox();
     let (mut discarded, mut others) = (Vec::new(), Vec::new());
     for id in named(outbox, params).await? {
-        let is_gone = outbox.discard(&id).await.map_err(unavailable)?;
+        let is_gone = outbox.discard(&id).await.map_err(|error| unavailable(&error))?;
         if is_gone { discarded.push(id) } else { others.push(id) }
     }
     Ok(MessageDiscardResult { discarded, others: standing(outbox, others.into_iter()).await? })
@@ -76,7 +76,7 @@ impl Meant {
 
 /// The newest first.
 async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<FailedDelivery>, Failure> {
-    let mut all = outbox.failed(u32::MAX).await.map_err(unavailable)?;
+    let mut all = outbox.failed(u32::MAX).await.map_err(|error| unavailable(&error))?;
     all.retain(|one| meant.has(one));
     Ok(all)
 }
@@ -101,7 +101,7 @@ async fn standing(
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut stand = BTreeMap::new();
     for id in ids {
-        let found = outbox.find(&id).await.map_err(unavailable)?;
+        let found = outbox.find(&id).await.map_err(|error| unavailable(&error))?;
         stand.insert(id, found.map_or("unknown", |status| status.state.as_str()).to_owned());
     }
     Ok(stand)
@@ -133,6 +133,6 @@ fn listed(one: FailedDelivery) -> FailedMessage {
     }
 }
 
-fn unavailable(error: OutboxError) -> Failure {
+fn unavailable(error: &OutboxError) -> Failure {
     ErrorShape::unavailable(format!("Error: {error}")).into()
 }

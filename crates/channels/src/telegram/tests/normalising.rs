@@ -301,13 +301,33 @@ fn what_says_nothing_brings_nothing() {
         json!({"update_id": 1, "my_chat_member": {"chat": chat, "new_chat_member": {"status": "kicked"}}}),
         json!({"update_id": 1, "business_message": {"message_id": 1}}),
         json!({"update_id": 1}),
-        json!({"update_id": -1, "message": {"message_id": 1, "chat": chat, "from": {"id": 1}, "text": "x"}}),
-        json!({"update_id": 1.5}),
-        json!([]),
-        json!(null),
     ];
     for update in whole {
         assert_eq!(events(&update), Vec::new(), "{update}");
+    }
+}
+
+#[test]
+fn what_can_not_be_read_is_an_event_too() {
+    let message = |update_id: Value, message: Value| json!({"update_id": update_id, "message": message});
+    let chat = json!({"id": -5, "type": "group"});
+    let whole = json!({"message_id": 1, "chat": chat, "from": {"id": 1}, "text": "x"});
+    let rows = [
+        (message(json!(-1), whole.clone()), None),
+        (message(json!(1.5), whole), None),
+        (json!([]), None),
+        (json!(null), None),
+        (message(json!(7), json!("no object")), Some("update:7")),
+        (message(json!(7), json!({"message_id": 1, "chat": []})), Some("update:7")),
+        (message(json!(7), json!({"message_id": "x", "chat": chat})), Some("update:7")),
+    ];
+    for (update, id) in rows {
+        let [event] = events(&update).try_into().unwrap();
+        assert!(matches!(event.event, InboundEvent::Unreadable { .. }), "{update}");
+        match id {
+            Some(id) => assert_eq!(event.native_id, id, "{update}"),
+            None => assert_eq!(event.native_id, events(&update)[0].native_id, "the same each time: {update}"),
+        }
     }
 }
 

@@ -290,12 +290,12 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
             target: row.get(13)?,
             thread: row.get(14)?,
         },
-        given_up: given_up(row.get(15)?),
+        given_up: given_up(row.get::<_, Option<String>>(15)?.as_deref()),
     })
 }
 
-fn given_up(name: Option<String>) -> Option<DeliveryFailure> {
-    DeliveryFailure::ALL.into_iter().find(|why| Some(why.as_str()) == name.as_deref())
+fn given_up(name: Option<&str>) -> Option<DeliveryFailure> {
+    DeliveryFailure::ALL.into_iter().find(|why| Some(why.as_str()) == name)
 }
 
 /// A session that can't be read counts as none.
@@ -359,9 +359,11 @@ fn is_cut_off(db: &Connection, number: i64, delivery: &Delivery) -> Result<bool,
          WHERE id >= ?1 || ':' AND id < ?1 || ';' AND seq < ?2 AND state = 'failed'
            AND channel = ?3 AND account = ?4 AND target = ?5",
     )?;
-    let before = statement.query_map(params![message, number, channel, account, target], |row| row.get(0))?;
+    let before = statement.query_map(params![message, number, channel, account, target], |row| {
+        row.get::<_, Option<String>>(0)
+    })?;
     for why in before {
-        if given_up(why?).is_some_and(DeliveryFailure::takes_the_rest) {
+        if given_up(why?.as_deref()).is_some_and(DeliveryFailure::takes_the_rest) {
             return Ok(true);
         }
     }
