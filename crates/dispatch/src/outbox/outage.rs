@@ -66,6 +66,7 @@ impl Outage {
         came: &Result<T, SendError>,
         now: Instant,
     ) -> Platform {
+        self.is_silent = matches!(came, Err(SendError::Uncertain { .. }));
         match came {
             Err(SendError::Unreachable { .. }) => self.is_unreachable = true,
             Err(SendError::Down { .. } | SendError::Uncertain { .. }) => {
