@@ -223,3 +223,24 @@ async fn what_is_said_of_mentions_for_a_whole_account_is_said_of_its_groups() {
     server.push(group_message(-100, 9, "nobody is spoken to"));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "read");
 }
+
+/// Words that are passed on are somebody else's.
+#[tokio::test]
+async fn what_the_owner_forwards_is_no_command() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| Reply::text(&request.last_user_text())).await;
+    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let gateway = bot(&server, &model, mine, json!({})).await;
+    for (at, text) in ["/whoami", "/new", "stop", "look at /status please"].into_iter().enumerate() {
+        let mut forwarded = private_message(5, text);
+        let eve = json!({"type": "user", "date": 1, "sender_user": {"id": 9, "is_bot": false, "first_name": "Eve"}});
+        forwarded["message"]["forward_origin"] = eve;
+        server.push(forwarded);
+        let said = server.nth_call("sendMessage", at + 1).await.params["text"].as_str().unwrap().to_owned();
+        assert!(said.contains("Forwarded from Eve") && said.contains(text), "{said}");
+        gateway.fates().await.unwrap();
+    }
+    server.push(private_message(5, "/whoami"));
+    let said = server.nth_call("sendMessage", 5).await.params["text"].as_str().unwrap().to_owned();
+    assert!(!said.contains("Forwarded"), "{said}");
+}

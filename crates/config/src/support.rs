@@ -334,7 +334,9 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
                 let before = found.len();
                 let is_acted_on = walk(each, path, found);
                 // One line for a platform of which nothing is acted on, not one for each of its keys.
-                if !is_acted_on && path.first().is_some_and(|section| section == "channels") {
+                let asks_for_something = found.len() > before;
+                let is_channel = path.first().is_some_and(|section| section == "channels");
+                if !is_acted_on && asks_for_something && is_channel {
                     found.truncate(before);
                     found.push(dotted(path));
                 }

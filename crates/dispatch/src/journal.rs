@@ -206,7 +206,7 @@ pub(crate) struct StoredDelivery {
     pub(crate) attempts: u32,
     /// Unix milliseconds.
     pub(crate) accepted_at: i64,
-    /// What stands before it in the same message was given up, so that it is not to come ([`DeliveryFailure::takes_the_rest`]).
+    /// What stands before it in the same message was given up, so that it is not to come ([`crate::outbox::DeliveryFailure::takes_the_rest`]).
     pub(crate) is_cut_off: bool,
 }
 

@@ -27,6 +27,9 @@ pub(crate) struct Origin {
     /// Whether its sender may give commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_command: bool,
+    /// Whether its words are somebody else's, passed on: none of them is a command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_forwarded: bool,
     /// Whether its sender is one of the owners.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_owner: bool,

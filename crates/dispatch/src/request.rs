@@ -184,7 +184,7 @@ impl Request {
 
     /// What follows `/new` or `/reset`. An `agent` request has none.
     fn reset(&self, settings: &Settings) -> Option<String> {
-        if self.kind == Kind::Agent {
+        if self.kind == Kind::Agent || self.is_forwarded() {
             return None;
         }
         let triggers = settings.sessions.section.triggers();
@@ -203,7 +203,7 @@ impl Request {
         if self.announces == Some(Announces::Words) {
             return Intent::Announcement;
         }
-        if self.kind == Kind::Agent || !self.text.contains(['/', '!']) {
+        if self.kind == Kind::Agent || self.is_forwarded() || !self.text.contains(['/', '!']) {
             return Intent::Prompt;
         }
         let spoken = Spoken {
@@ -295,6 +295,11 @@ impl Request {
     fn command_text(&self) -> &str {
         let cleaned = self.origin.as_ref().map(|origin| origin.command_text.trim());
         cleaned.filter(|text| text.starts_with(['/', '!'])).unwrap_or(&self.text)
+    }
+
+    /// Whether its words are somebody else's, passed on.
+    fn is_forwarded(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.is_forwarded)
     }
 
     /// Whether a person says it: a `chat.send`, or a message of a chat platform.

@@ -21,6 +21,8 @@ const CODE_LENGTH: usize = 8;
 const CODE_TRIES: usize = 500;
 /// How long a request waits.
 const TTL_MS: i64 = 60 * 60 * 1000;
+/// How long nobody notes that somebody asked again.
+const SEEN_MS: i64 = 60_000;
 /// Requests of an account that wait.
 const MAX_PENDING: usize = 3;
 /// How a lock is waited for.
@@ -160,6 +162,10 @@ impl PairingStore {
     }
 
     fn request_at(&self, id: &str, meta: Map<String, Value>, now: i64) -> io::Result<Requested> {
+        // Strangers cost a look at the file: most of what they say changes nothing.
+        if let Some(settled) = self.settled(id, now)? {
+            return Ok(settled);
+        }
         let _lock = Lock::acquire(&self.requests)?;
         let mut file = read::<Requests>(&self.requests)?.unwrap_or_default();
         prune(&mut file.requests, now);
@@ -184,6 +190,18 @@ impl PairingStore {
         };
         write(&self.requests, &Requests { version: 1, ..file })?;
         Ok(requested)
+    }
+
+    /// What becomes of a request without a change of the file: who asked within the last minute, or there is no place.
+    fn settled(&self, id: &str, now: i64) -> io::Result<Option<Requested>> {
+        let mut requests = read::<Requests>(&self.requests)?.unwrap_or_default().requests;
+        prune(&mut requests, now);
+        let is_recent =
+            |request: &PairingRequest| parse_iso(&request.last_seen_at).is_some_and(|at| now - at < SEEN_MS);
+        Ok(match requests.iter().find(|request| request.id == id) {
+            Some(known) => is_recent(known).then(|| Requested::Known(known.code.clone())),
+            None => (requests.len() >= MAX_PENDING).then_some(Requested::Full),
+        })
     }
 
     /// Who waits, in the order in which they came.

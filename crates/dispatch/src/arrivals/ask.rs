@@ -94,9 +94,10 @@ fn facts(sender: &Sender) -> Map<String, Value> {
 }
 
 fn told_owner(label: &str, channel: &str, sender: &Sender, code: &str) -> String {
-    let name: String = sender.name.iter().flat_map(|name| name.chars()).take(LONGEST_NAME).collect();
-    let username = sender.username.as_ref().map(|name| format!("@{name}, ")).unwrap_or_default();
-    let who = format!("{} ({username}id {})", visible(&name), sender.id);
+    let shown = |name: &str| visible(&name.chars().take(LONGEST_NAME).collect::<String>()).into_owned();
+    let username = sender.username.as_ref().map(|name| format!("@{}, ", shown(name))).unwrap_or_default();
+    let name = sender.name.as_deref().map(shown).unwrap_or_default();
+    let who = format!("{name} ({username}id {})", sender.id);
     format!(
         "🔑 {} asks to be let in on {label}.\n\nTo let them in:\nopenclaw pairing approve {channel} {code}\n\n\
          Otherwise nothing has to be done: the code is good for an hour.",

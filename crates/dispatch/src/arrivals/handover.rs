@@ -20,7 +20,7 @@ use super::{Arrivals, Fate, Routed, decide};
 use crate::api::{AbortError, AbortReason, Accepted, DispatchError};
 use crate::handle::Dispatch;
 use crate::incoming::compose::compose;
-use crate::incoming::envelope::Clockwork;
+use crate::incoming::envelope::{Clockwork, framed_name};
 use crate::incoming::{Attachment, Conversation, Utterance};
 use crate::journal::JournalError;
 use crate::origin::Origin;
@@ -99,9 +99,17 @@ fn answer_id(event: &Inbound) -> String {
     own_id(&event.address.account, &event.native_id)
 }
 
+/// The id of something that a conversation is told once a minute at most: anybody could make the bot talk without end by it.
+fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> String {
+    let Address { account, target, thread, .. } = &event.address;
+    let minute = dispatch.shared().clock.now_ms() / 60_000;
+    format!("{what}:{account}:{target}:{}:{minute}", thread.as_deref().unwrap_or_default())
+}
+
 /// Tells somebody who chose a command in the platform's menu that they may not give it.
 pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound) {
-    send(dispatch, answer_id(event), event.address.clone(), None, Part::text(NOT_AUTHORISED)).await;
+    let id = told_once_in_a_while(dispatch, "refused", event);
+    send(dispatch, id, event.address.clone(), None, Part::text(NOT_AUTHORISED)).await;
 }
 
 /// Tells who sent files that one is larger than is taken; once, however many they are. The agent reads of each in its place.
@@ -110,7 +118,7 @@ async fn tell_too_large(dispatch: &Dispatch, first: &Admitted, limit: u64) {
     let megabytes = (limit as f64 * 10.0 / MEGABYTE).round() / 10.0;
     let text = format!("⚠️ File too large. Maximum size is {megabytes}MB.");
     let reply_to = first.message().map(|message| message.message_id.clone());
-    let id = format!("{}:too-large", answer_id(&first.event));
+    let id = told_once_in_a_while(dispatch, "too-large", &first.event);
     let (address, key) = (first.event.address.clone(), first.route.session_key.clone());
     send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }
@@ -311,6 +319,7 @@ async fn composed(
         sender: sender.clone(),
         message_id: ids.last().cloned().unwrap_or_default(),
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
+        is_forwarded: utterances.iter().any(|one| one.message.forwarded.is_some()),
         may_command: last.standing.commands == Authority::Granted,
         is_owner: last.standing.is_owner,
         hears_reasons: last.hears_reasons,
@@ -364,7 +373,9 @@ async fn images(attachments: &[Attachment]) -> Vec<Block> {
 
 /// What an agent is told about a group (spec `messages.md` §2.3).
 fn group_intro(group: &GroupView, said: &Admitted, channel: &str) -> String {
-    let place = match said.event.conversation.title.as_deref() {
+    // Whoever may rename the group writes it.
+    let title = said.event.conversation.title.as_deref().map(|title| framed_name(title).replace('"', "'"));
+    let place = match title.filter(|title| !title.is_empty()) {
         Some(title) => format!("You are replying inside the {channel} group \"{title}\"."),
         None => format!("You are replying inside a {channel} group chat."),
     };

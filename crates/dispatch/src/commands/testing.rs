@@ -38,6 +38,7 @@ pub(crate) fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         may_command: true,
         is_owner: false,
         hears_reasons: false,
+        is_forwarded: false,
         was_mentioned: true,
         ack: None,
         skills: None,

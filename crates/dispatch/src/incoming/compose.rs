@@ -196,8 +196,11 @@ fn quoted(quoted: &Quoted) -> String {
     }
 }
 
-/// Without the names of the agent; `/status@bot` is `/status`.
+/// Without the names of the agent; `/status@bot` is `/status`. Nothing of what is passed on: its words are somebody else's.
 pub(crate) fn command_text(typed: &str, said: &[Utterance<'_>], names: &Mentioned) -> String {
+    if said.iter().any(|one| one.message.forwarded.is_some()) {
+        return String::new();
+    }
     let is_mentioned = said.iter().any(|one| one.message.mentions.ours);
     let is_direct = said.iter().any(|one| one.event.conversation.kind == ConversationKind::Direct);
     let mut words: Vec<&str> = typed.split(' ').collect();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use openclaw_channels::{Location, MediaKind, MediaRef};
 
+use super::envelope::framed_name;
+
 /// A file that came with a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attachment {
@@ -31,7 +33,7 @@ pub(crate) fn note(attachments: &[Attachment]) -> String {
     let here: Vec<String> = attachments
         .iter()
         .filter_map(|attachment| attachment.file.as_ref().ok())
-        .map(|(path, mime)| format!("{} ({mime})", path.display()))
+        .map(|(path, mime)| format!("{} ({})", path.display(), framed_name(mime)))
         .collect();
     let list = match here.as_slice() {
         [] => return String::new(),

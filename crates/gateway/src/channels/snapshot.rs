@@ -9,6 +9,7 @@ use openclaw_channels::{AccountStatus, Channel, Issue, IssueKind, Probe, Unusabl
 use openclaw_config::Config;
 use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
+use openclaw_protocol::printable::one_line;
 use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::now_ms;
 use serde_json::{Map, Value, json};
@@ -248,7 +249,7 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         found.push(issue(IssueKind::Runtime, &format!("{message}."), fix));
     }
     for SilentGroup { id: group, title, why } in facts.silent.iter().take(SILENT_GROUPS) {
-        let title = title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
+        let title = title.as_ref().map(|title| format!(" ({})", one_line(title))).unwrap_or_default();
         let message = format!("Nobody is heard in group {group}{title}: {why}.");
         let fix = match why {
             Silence::NotListed => format!("List it in channels.{channel}.groups"),

@@ -50,9 +50,9 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     }
     let MessageRetryResult { retried, others } = client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
     if !args.json {
-        retried
-            .iter()
-            .for_each(|id| output::line(&format!("✅ Sent again, in its place in the order: {id}")));
+        for id in &retried {
+            output::line(&format!("✅ Sent again, in its place in the order: {}", output::one_line(id)));
+        }
         if retried.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
         }
@@ -69,7 +69,9 @@ pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {
     let MessageDiscardResult { discarded, others } =
         client::read::<MessageDiscard>(answer, MessageDiscard::NAME)?;
     if !args.json {
-        discarded.iter().for_each(|id| output::line(&format!("✅ Thrown away: {id}")));
+        for id in &discarded {
+            output::line(&format!("✅ Thrown away: {}", output::one_line(id)));
+        }
         if discarded.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
         }
@@ -143,8 +145,12 @@ fn lines(one: &FailedMessage) -> Vec<String> {
         (None, None) => "it can't be read any more".to_owned(),
     };
     vec![
-        one.id.clone(),
-        format!("  {when}  by {} {} to {}{thread}, after {tries}", one.channel, one.account_id, one.to),
+        output::one_line(&one.id).into_owned(),
+        output::one_line(&format!(
+            "  {when}  by {} {} to {}{thread}, after {tries}",
+            one.channel, one.account_id, one.to
+        ))
+        .into_owned(),
         format!("  {}{twice}", output::one_line(&one.error)),
         format!("  {begins}"),
     ]
