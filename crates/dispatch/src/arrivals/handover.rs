@@ -101,9 +101,9 @@ fn answer_id(event: &Inbound) -> String {
 
 /// The id of something that a conversation is told once a minute at most: anybody could make the bot talk without end by it.
 fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> String {
-    let Address { account, target, thread, .. } = &event.address;
+    let Address { channel, account, target, thread } = &event.address;
     let minute = dispatch.shared().clock.now_ms() / 60_000;
-    format!("{what}:{account}:{target}:{}:{minute}", thread.as_deref().unwrap_or_default())
+    format!("{what}:{channel}:{account}:{target}:{}:{minute}", thread.as_deref().unwrap_or_default())
 }
 
 /// Tells somebody who chose a command in the platform's menu that they may not give it.
