@@ -8,6 +8,7 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::json;
 
+use crate::channel_troubles::ok;
 use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
 use crate::mount::Mount;
@@ -271,4 +272,28 @@ async fn a_stop_word_and_a_reset_on_a_full_disk_are_not_acknowledged_and_the_ses
             said.iter().filter(|line| line.ends_with(": one") || line.ends_with(": two")).collect();
         assert_eq!(answers, ["assistant: one", "assistant: two"], "{said:?}");
     }
+}
+
+/// Whoever is paired comes in, also as somebody who was never seen: only a request to be paired needs to be written down.
+#[tokio::test]
+async fn devices_and_the_command_line_come_in_on_a_full_disk() {
+    let model = ModelServer::answering(|request| Reply::text(words(&request.last_user_text()))).await;
+    let Some(small) = small(&model).await else { return };
+    let gateway = &small.gateway;
+    // Makes the key of this host's command line, and pairs it.
+    ok(gateway, &["health"]).await;
+    let paired = gateway.state_dir().join("devices/paired.json");
+    let before = std::fs::read(&paired).unwrap();
+
+    fill(&gateway.state_dir());
+    ok(gateway, &["health"]).await;
+    ok(gateway, &["status"]).await;
+    assert_eq!(std::fs::read(&paired).unwrap(), before);
+    // Nobody knows this one yet. It is on this host, so that it needs no pairing.
+    let mut client = gateway.client().await.unwrap();
+    client.request("health", json!({})).await.unwrap();
+
+    free(&gateway.state_dir());
+    ok(gateway, &["health"]).await;
+    assert_ne!(std::fs::read(&paired).unwrap(), before);
 }

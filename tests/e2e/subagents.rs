@@ -209,6 +209,56 @@ async fn a_child_works_by_itself_and_its_end_is_told_where_it_was_asked_for() {
     assert_eq!(told[0]["message"]["provenance"]["sourceSessionKey"], key);
 }
 
+/// What waits for the answer to `/subagents send` is not held up: the reply is waited for only while nobody wants anything else.
+#[tokio::test]
+async fn a_message_to_a_child_holds_up_nothing_that_comes_behind_it() {
+    let (again, main) = (Gate::new(), Gate::new());
+    let (held, busy) = (again.clone(), main.clone());
+    let model = delegating(json!({"task": "dig"}), move |request| match request.last_user_text() {
+        said if said.contains("and another") => Reply::text("dug more").after(Step::Wait(held.clone())),
+        said if said.contains("think hard") => Reply::text("thought").after(Step::Wait(busy.clone())),
+        said if said.contains("hello") => Reply::text("hi"),
+        _ => digs(request),
+    })
+    .await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate it", "r1").await;
+    lists(&gateway, are_over).await;
+    let until = async |text: &'static str, times: usize| {
+        let asked = |request: &&Captured| request.last_user_text().contains(text);
+        let begun = Instant::now();
+        while model.requests().iter().filter(asked).count() < times {
+            assert!(begun.elapsed() < PATIENCE);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+
+    // In its own turn: behind it a message to the agent.
+    send(&mut client, "main", "/subagents send 1 and another", "s1").await;
+    until("and another", 1).await;
+    assert_eq!(turn(&mut client, "main", "hello", "r2").await, "hi");
+    assert!(told_of(end(&mut client, "s1").await).starts_with("⏳ Subagent still running (run "));
+
+    // Beside a run: behind it a command, and the end of the run.
+    send(&mut client, "main", "think hard", "r3").await;
+    until("think hard", 1).await;
+    send(&mut client, "main", "/subagents send 1 and another", "s2").await;
+    assert!(turn(&mut client, "main", "/subagents", "r4").await.contains("Subagents (current session)"));
+    assert!(told_of(end(&mut client, "s2").await).starts_with("⏳"));
+    send(&mut client, "main", "/subagents send 1 and another", "s3").await;
+    main.open();
+    assert_eq!(told_of(end(&mut client, "r3").await), "thought");
+    assert!(told_of(end(&mut client, "s3").await).starts_with("⏳"));
+
+    again.open();
+    assert_eq!(turn(&mut client, "main", "/subagents send 1 and another", "s4").await, "dug more");
+}
+
+fn told_of(end: Value) -> String {
+    end["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
 #[tokio::test]
 async fn what_may_not_be_is_refused() {
     let config = json!({

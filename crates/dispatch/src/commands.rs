@@ -399,6 +399,8 @@ pub(crate) struct Context<'a> {
     pub(crate) was_begun: bool,
     /// Nobody waits for the answer any more.
     pub(crate) stop: &'a CancellationToken,
+    /// Cancelled once something else of the session waits for the answer: a command that could wait longer answers at once.
+    pub(crate) overtaken: Option<&'a CancellationToken>,
 }
 
 impl Context<'_> {

@@ -8,4 +8,4 @@ mod store;
 
 pub use book::{Admission, Announcement, ConnectingDevice, PairingBook, Settled, TokenRefusal};
 pub use record::{DeviceToken, Paired, Pending};
-pub use store::{Damage, DeviceStore, StoreError};
+pub use store::{Attempted, Damage, DeviceStore, StoreError};

@@ -149,7 +149,8 @@ impl Connection {
             Err(ConnectError::Refused { .. })
                 if target.secrets.token.is_some() || target.secrets.password.is_some() =>
             {
-                tokens.forget(ROLE)?;
+                // Where that can't be written, as on a full disk, the next command is refused once more and goes on as this one does.
+                let _ = tokens.forget(ROLE);
                 Self::attempt(dial(target).await?, target, &identity, &mut tokens, Secret::Shared).await
             }
             other => other,
@@ -175,16 +176,16 @@ impl Connection {
                 ConnectError::Answer { code, message } => ConnectError::Refused { code, message },
                 other => other,
             })?;
-        connection.keep_device_token(tokens)?;
+        connection.keep_device_token(tokens);
         Ok(connection)
     }
 
-    fn keep_device_token(&self, tokens: &mut DeviceTokens) -> Result<(), ConnectError> {
-        match self.hello.get("auth").map(HelloAuth::deserialize) {
-            Some(Ok(HelloAuth { device_token, role, scopes, .. })) => {
-                Ok(tokens.store(role.as_str(), &device_token, &scopes)?)
-            }
-            Some(Err(_)) | None => Ok(()),
+    /// The gateway gives the token with each greeting: where it can't be written, as on a full disk, the next command gets it again.
+    fn keep_device_token(&self, tokens: &mut DeviceTokens) {
+        if let Some(Ok(HelloAuth { device_token, role, scopes, .. })) =
+            self.hello.get("auth").map(HelloAuth::deserialize)
+        {
+            let _ = tokens.store(role.as_str(), &device_token, &scopes);
         }
     }
 

@@ -24,7 +24,7 @@ const HELP: &str = "🧭 Subagents\nUsage:\n- /subagents list\n- /subagents stop
 /// Entries that a log shows, and at most.
 const SHOWN: usize = 20;
 const MOST_SHOWN: usize = 200;
-/// How long the answer to a message is waited for.
+/// How long the answer to a message is waited for, where nothing else of the session waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";
@@ -154,8 +154,15 @@ async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
         Err(DispatchError::KeyReused(_)) => {}
         Err(error) => return Ok(format!("⚠️ Subagent error: {error}")),
     }
+    let overtaken = async {
+        match context.overtaken {
+            Some(overtaken) => overtaken.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
     let waited = tokio::select! { biased;
         () = context.stop.cancelled() => Waited::TimedOut,
+        () = overtaken => Waited::TimedOut,
         waited = dispatch.wait(&run_id, PATIENCE) => waited,
     };
     Ok(match waited {

@@ -216,6 +216,7 @@ impl Actor {
             let _ = self.abort(AbortTarget::All, AbortReason::Interrupt).await;
         }
         job.has_waited = mode != QueueMode::Interrupt && !self.machine.is_idle();
+        self.overtake();
         let fresh = (arrival == Arrival::Fresh).then(|| job.clone());
         self.on_input(Input::Message { job, mode }).await;
         if let Some(job) = fresh.filter(|job| self.machine.is_waiting(&job.row.run_id)) {
@@ -223,8 +224,17 @@ impl Actor {
         }
     }
 
+    /// Something waits for the command under way and for those beside the run.
+    fn overtake(&self) {
+        self.asides.overtake();
+        if let Some(running) = &self.running {
+            running.control.overtaken.cancel();
+        }
+    }
+
     /// It was quiet for long enough: what waits is run, after what was said to the gateway meanwhile.
     async fn on_quiet(&mut self) {
+        self.asides.overtake();
         while let Some(step) = self.asides.drained(&self.runner).await {
             Box::pin(self.on_aside(step)).await;
         }

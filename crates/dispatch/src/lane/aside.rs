@@ -32,6 +32,8 @@ pub(super) struct Asides {
     waiting: VecDeque<(Aside, Option<RunBeside>)>,
     /// One is being done: the others wait for it.
     doing: bool,
+    /// Cancelled once something waits for those that are being done or are not begun.
+    overtaken: CancellationToken,
     /// Cancelled once the words that came last are written, or given up.
     words: Option<CancellationToken>,
     tasks: JoinSet<Option<AsideStep>>,
@@ -52,6 +54,11 @@ pub(super) enum AsideStep {
 
 impl Asides {
     pub(super) fn push(&mut self, aside: Aside, run: Option<RunBeside>) {
+        if self.is_empty() {
+            self.overtaken = CancellationToken::new();
+        } else {
+            self.overtake();
+        }
         match aside {
             // A tool call may keep them waiting: the others go on. Among themselves they keep their order.
             Aside::Change(change) if change.kind == ChangeKind::Words => {
@@ -70,6 +77,11 @@ impl Asides {
             }
             aside @ (Aside::Message(_) | Aside::Change(_)) => self.waiting.push_back((aside, run)),
         }
+    }
+
+    /// Something waits for them: none of them waits longer than it has to.
+    pub(super) fn overtake(&self) {
+        self.overtaken.cancel();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -91,7 +103,7 @@ impl Asides {
                 && let Some((aside, run)) = self.waiting.pop_front()
             {
                 self.doing = true;
-                self.tasks.spawn(perform(Arc::clone(runner), aside, run));
+                self.tasks.spawn(perform(Arc::clone(runner), aside, run, self.overtaken.clone()));
             }
             let step = match self.tasks.join_next().await? {
                 Ok(Some(step)) => step,
@@ -132,9 +144,14 @@ impl Asides {
     }
 }
 
-async fn perform(runner: Arc<Runner>, aside: Aside, run: Option<RunBeside>) -> Option<AsideStep> {
+async fn perform(
+    runner: Arc<Runner>,
+    aside: Aside,
+    run: Option<RunBeside>,
+    overtaken: CancellationToken,
+) -> Option<AsideStep> {
     match aside {
-        Aside::Message(job) => answer(runner, job, run).await,
+        Aside::Message(job) => answer(runner, job, run, &overtaken).await,
         Aside::Change(change) => {
             change.begin(run).cancelled().await;
             Some(AsideStep::Changed)
@@ -142,7 +159,12 @@ async fn perform(runner: Arc<Runner>, aside: Aside, run: Option<RunBeside>) -> O
     }
 }
 
-async fn answer(runner: Arc<Runner>, job: Job, run: Option<RunBeside>) -> Option<AsideStep> {
+async fn answer(
+    runner: Arc<Runner>,
+    job: Job,
+    run: Option<RunBeside>,
+    overtaken: &CancellationToken,
+) -> Option<AsideStep> {
     job.gate.cancelled().await;
     let doing = async {
         // A run that begins the conversation comes before its answer.
@@ -152,7 +174,7 @@ async fn answer(runner: Arc<Runner>, job: Job, run: Option<RunBeside>) -> Option
             return None;
         }
         let row = runner.load(&job.row).await.ok()?;
-        command::answer_aside(&runner, &row).await
+        command::answer_aside(&runner, &row, overtaken).await
     };
     let doing = AssertUnwindSafe(doing).catch_unwind();
     let answer = tokio::select! { biased;

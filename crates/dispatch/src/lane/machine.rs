@@ -162,7 +162,7 @@ impl<J: Turn> Machine<J> {
     }
 
     /// Whether anything waits for its turn.
-    fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() || !self.backlog.cut.is_empty()
     }
 

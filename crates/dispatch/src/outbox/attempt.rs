@@ -148,7 +148,17 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
             Ended::Over
         }
         Verdict::Retry(Retry { reason, pause, may_hurry, .. }) => {
-            tracing::info!(channel, account, to, delivery = id, reason, ?pause, "a delivery is tried again");
+            // Without one it waits for the platform.
+            let paused = Some(pause).filter(|pause| !pause.is_zero()).map(tracing::field::debug);
+            tracing::info!(
+                channel,
+                account,
+                to,
+                delivery = id,
+                reason,
+                pause = paused,
+                "a delivery is tried again"
+            );
             if *may_hurry { Ended::Pause(*pause) } else { Ended::Retry(*pause) }
         }
     };

@@ -22,11 +22,8 @@ const SEVERAL: usize = 2;
 pub(super) enum Platform {
     /// It works: what happened concerns this delivery.
     Works,
-    /// It is down.
-    Down {
-        /// When the next try is.
-        again_in: Duration,
-    },
+    /// It is down. When it is tried again is not stored with the delivery: the next process finds out by itself how the platform does.
+    Down,
 }
 
 /// The outage of one account, if there is one.
@@ -40,7 +37,7 @@ pub(super) struct Outage {
     is_silent: bool,
     /// Conversations in which it failed since it last took or refused anything; not all of many.
     failed_in: HashSet<String>,
-    /// Tries since then that found it down.
+    /// Rounds of tries since then that found it down.
     failures: u32,
     /// When it is tried again.
     next: Option<Instant>,
@@ -85,12 +82,20 @@ impl Outage {
         if !self.is_down() {
             return Platform::Works;
         }
+        // Those that were under way together are one: a platform that goes down while it is asked a lot is not asked later for it.
+        if self.next.is_some_and(|next| next > now) {
+            return Platform::Down;
+        }
         self.failures = self.failures.saturating_add(1);
         let longest = if self.is_unreachable { UNREACHABLE_PAUSE } else { LONGEST_PAUSE };
         let doubled = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(self.failures - 1).unwrap_or(u32::MAX));
-        let again_in = doubled.min(longest);
-        self.next = Some(now + again_in);
-        Platform::Down { again_in }
+        self.next = Some(now + doubled.min(longest));
+        Platform::Down
+    }
+
+    /// When it is tried again, where it is down and nobody knows better.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next
     }
 
     /// Whether it is down.
@@ -161,8 +166,8 @@ mod tests {
         for came in [down(), lost(), down()] {
             assert_eq!(outage.on_tried("x", &came, now), Platform::Works);
         }
-        assert_eq!(outage.on_tried("y", &down(), now), Platform::Down { again_in: 15 * SECOND });
-        assert_eq!(outage.on_tried("x", &lost(), now), Platform::Down { again_in: 30 * SECOND });
+        assert_eq!(outage.on_tried("y", &down(), now), Platform::Down);
+        assert_eq!(outage.on_tried("x", &lost(), now), Platform::Down);
         // One that is refused was answered.
         let refused = Err::<(), _>(SendError::Final { reason: String::new() });
         assert_eq!(outage.on_tried("x", &refused, now), Platform::Works);
@@ -174,9 +179,15 @@ mod tests {
         let (now, mut outage) = (Instant::now(), Outage::default());
         outage.lost();
         assert!(outage.may_try(1, now) && outage.may_try(2, now), "what is sent may arrive nevertheless");
-        let pauses: Vec<Platform> = (0..6).map(|_| outage.on_tried("x", &down(), now)).collect();
-        let expect = [15, 30, 60, 120, 240, 300].map(|seconds| Platform::Down { again_in: seconds * SECOND });
-        assert_eq!(pauses, expect);
+        let mut at = now;
+        for pause in [15, 30, 60, 120, 240, 300, 300] {
+            // Others that were under way at the same time.
+            for target in ["x", "y", "z"] {
+                assert_eq!(outage.on_tried(target, &down(), at), Platform::Down);
+                assert_eq!(outage.next(), Some(at + pause * SECOND));
+            }
+            at += pause * SECOND;
+        }
         outage.back();
         assert!(outage.may_try(1, now) && outage.may_try(2, now));
         assert_eq!(outage.on_tried("x", &down(), now), Platform::Works);
@@ -200,9 +211,7 @@ mod tests {
         let (now, mut outage) = (Instant::now(), Outage::default());
         assert!(outage.may_try(1, now) && outage.may_try(2, now) && outage.may_try(3, now));
         for target in ["x", "y", "z"] {
-            assert!(
-                matches!(outage.on_tried(target, &unreachable(), now), Platform::Down { again_in } if again_in == 15 * SECOND)
-            );
+            assert_eq!(outage.on_tried(target, &unreachable(), now), Platform::Down);
         }
         let later = now + 15 * SECOND;
         assert!(!outage.may_try(1, now));

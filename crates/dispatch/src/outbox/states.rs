@@ -133,7 +133,7 @@ impl DeliveryFailure {
 pub(crate) struct Retry {
     /// [`DeliveryState::Pending`] or [`DeliveryState::Uncertain`].
     pub(crate) state: DeliveryState,
-    /// When.
+    /// How long it waits at least.
     pub(crate) pause: Duration,
     /// Tries that count so far.
     pub(crate) attempts: u32,
@@ -180,10 +180,10 @@ fn of_error(
     };
     // However long the platform is gone: nothing is given up for it. A try that may have arrived counts all the same: nobody is to read
     // the same for hours.
-    if let Platform::Down { again_in } = platform
+    if platform == Platform::Down
         && let SendError::Unreachable { reason } | SendError::Down { reason } = error
     {
-        return retry(unsent, again_in, attempts.saturating_sub(1), reason);
+        return retry(unsent, Duration::ZERO, attempts.saturating_sub(1), reason);
     }
     match error {
         SendError::Final { reason } => Verdict::refused(reason),
@@ -206,13 +206,7 @@ fn of_error(
         }
         // It is to be known first what became of it: that takes a while.
         SendError::Uncertain { reason } => match pause_after(attempts, policy) {
-            Some(pause) => {
-                let longer = match platform {
-                    Platform::Works => FIRST_PAUSE,
-                    Platform::Down { again_in } => again_in,
-                };
-                retry(DeliveryState::Uncertain, pause.max(longer), attempts, reason)
-            }
+            Some(pause) => retry(DeliveryState::Uncertain, pause.max(FIRST_PAUSE), attempts, reason),
             None => Verdict::Failed {
                 reason: format!("{reason} (after {attempts} tries; it is not known whether it arrived)"),
                 why: DeliveryFailure::Unknown,
@@ -281,20 +275,18 @@ mod tests {
             assert_eq!(verdict, expected, "{attempts} {error:?}");
         }
         // While the platform is down nothing counts that comes of it.
-        let again_in = Duration::from_secs(60);
         let rows = [
-            (1, unreachable(), again(Pending, 60, 0, "no route")),
-            (99, unreachable(), again(Pending, 60, 98, "no route")),
-            (99, down(), again(Pending, 60, 98, "500")),
-            (1, unsure(), again(Uncertain, 60, 1, "silence")),
+            (1, unreachable(), again(Pending, 0, 0, "no route")),
+            (99, unreachable(), again(Pending, 0, 98, "no route")),
+            (99, down(), again(Pending, 0, 98, "500")),
+            (1, unsure(), again(Uncertain, 5, 1, "silence")),
             (5, unsure(), unknown("silence (after 5 tries; it is not known whether it arrived)")),
             (5, gone(), failed("no such chat")),
             (5, retry(None), put_off("busy (after 5 tries)")),
             (1, retry(Some(3)), asked(3, 0)),
         ];
         for (attempts, error, expected) in rows {
-            let verdict =
-                of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Down { again_in });
+            let verdict = of_sending(attempts, RetryPolicy::ONCE, Err(error.clone()), Platform::Down);
             assert_eq!(verdict, expected, "{attempts} {error:?}");
         }
         let asking = |attempts, error| of_asking(attempts, RetryPolicy::ONCE, error, Platform::Works);

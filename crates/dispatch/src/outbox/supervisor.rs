@@ -106,11 +106,16 @@ impl Accounts {
     pub(super) fn on_tried<T>(&self, at: &Address, came: &Result<T, SendError>) -> Platform {
         let now = Instant::now();
         let judged = self.with_outage(&at.channel, &at.account, |outage| {
-            let was_down = outage.is_down();
+            let (was_down, next) = (outage.is_down(), outage.next());
             let platform = outage.on_tried(&at.target, came, now);
-            (platform, was_down && !outage.is_down())
+            let waits = outage.next().filter(|_| platform == Platform::Down && outage.next() != next);
+            (platform, was_down && !outage.is_down(), waits)
         });
-        let (platform, is_back) = judged.unwrap_or((Platform::Works, false));
+        let (platform, is_back, waits) = judged.unwrap_or((Platform::Works, false, None));
+        if let Some(until) = waits {
+            let (channel, account, again_in) = (&at.channel, &at.account, until - now);
+            tracing::info!(channel, account, ?again_in, "the platform is down: what is to be sent waits");
+        }
         if is_back {
             self.state.lock().back.push((at.channel.clone(), at.account.clone()));
             self.wake();

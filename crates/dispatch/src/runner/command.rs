@@ -107,9 +107,13 @@ pub(super) async fn work(
 }
 
 /// Does what a message asks for while a run of its session is under way. Clients may be told the answer at once; it is
-/// written into the transcript by [`close`].
-pub(crate) async fn answer_aside(runner: &Runner, row: &Row) -> Option<Answer> {
-    match runner.answer_beside_run(row).await {
+/// written into the transcript by [`close`]. `overtaken` is cancelled once something else waits for it.
+pub(crate) async fn answer_aside(
+    runner: &Runner,
+    row: &Row,
+    overtaken: &CancellationToken,
+) -> Option<Answer> {
+    match runner.answer_beside_run(row, overtaken).await {
         Ok(answer) => answer,
         Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command has to wait");
@@ -246,8 +250,8 @@ impl Runner {
         if let Some(record) = &row.answered {
             return Ok(answer_of(row, text_of(&record.outcome).map(Response::from), place));
         }
-        let context =
-            Context { was_begun, ..self.context(&settings, key, agent, entry, row, &control.cancel) };
+        let context = self.context(&settings, key, agent, entry, row, &control.cancel);
+        let context = Context { was_begun, overtaken: Some(&control.overtaken), ..context };
         let response = match (refusal, row.payload.to_gateway()) {
             (Some(refusal), _) => Some(refusal.into()),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
@@ -263,7 +267,11 @@ impl Runner {
         self.answered(row, answer_of(row, response, place)).await
     }
 
-    async fn answer_beside_run(&self, row: &Row) -> Result<Option<Answer>, NotBegun> {
+    async fn answer_beside_run(
+        &self,
+        row: &Row,
+        overtaken: &CancellationToken,
+    ) -> Result<Option<Answer>, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
@@ -273,6 +281,7 @@ impl Runner {
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context = self.context(&settings, key, &agent, &found.entry, row, &self.shared.kill);
+        let context = Context { overtaken: Some(overtaken), ..context };
         let response = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
         self.answered(row, answer_of(row, response, place)).await.map(Some)
@@ -298,6 +307,7 @@ impl Runner {
             row,
             was_begun: false,
             stop,
+            overtaken: None,
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct RunControl {
     pub(crate) cancel: CancellationToken,
     /// Whether its message waited behind another run: its answer comes whole (spec `queue.md` §4.3).
     pub(crate) has_waited: bool,
+    /// Cancelled once something else of the session waits for its end.
+    pub(crate) overtaken: CancellationToken,
     /// Who stopped it.
     pub(crate) reason: OnceLock<AbortReason>,
     /// What the user says meanwhile.

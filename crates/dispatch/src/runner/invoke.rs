@@ -59,6 +59,7 @@ impl Runner {
             row: &asked,
             was_begun: false,
             stop: cancel,
+            overtaken: None,
         };
         let (model, _) = context.current(&context.choices().await).await;
         let session = Session::of_row(self, &key, &agent, &entry).map_err(not_begun)?;

@@ -40,6 +40,7 @@ impl Caller<'_> {
             row: &asked,
             was_begun: false,
             stop: &stop,
+            overtaken: None,
         };
         let card = commands::status_card(&context).await;
         let text = crate::status_card::StatusCard { time: self.time(), ..card }.text();

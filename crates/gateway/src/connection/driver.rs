@@ -33,7 +33,7 @@ use crate::handshake::close::Closing;
 use crate::handshake::machine::{Attempt, Claim, Door, Refusal, judge};
 use crate::handshake::settle::{Entry, Settlement, settle};
 use crate::host::own_addresses;
-use crate::pairing::{Announcement, DeviceToken, PairingBook};
+use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, StoreError};
 use crate::server::places::Place;
 use crate::state::GatewayState;
 
@@ -295,11 +295,18 @@ impl Reader<'_> {
         } else {
             let asked = claim.clone();
             let settled =
-                self.state.devices.update(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
-            settled.map_err(|error| {
+                self.state.devices.attempt(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
+            let unavailable = |error: StoreError| {
                 tracing::error!(%error, "pairing failed");
                 Refusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))
-            })?
+            };
+            match settled.map_err(unavailable)? {
+                Attempted { value, unwritten: None } => value,
+                Attempted { value, unwritten: Some(error) } => {
+                    tracing::warn!(%error, "what is known of a device that connects is not kept");
+                    value.unkept().ok_or_else(|| unavailable(error))?
+                }
+            }
         };
         let Settlement { outcome, announcement } = settlement;
         if let Some(announcement) = announcement {

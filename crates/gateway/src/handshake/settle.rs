@@ -28,6 +28,16 @@ impl Settlement {
     fn quiet(outcome: Result<Entry, Box<Refusal>>) -> Self {
         Self { outcome, announcement: None }
     }
+
+    /// What holds where nothing of it can be written down, as on a full disk: whoever may come in does, without a token that nobody
+    /// would know. `None` where all that was to come of it is a request to be paired, which is not kept.
+    pub(crate) fn unkept(self) -> Option<Self> {
+        match self.outcome {
+            Ok(entry) => Some(Self::quiet(Ok(Entry { token: None, ..entry }))),
+            Err(_) if self.announcement.is_some() => None,
+            Err(refusal) => Some(Self::quiet(Err(refusal))),
+        }
+    }
 }
 
 /// Settles a claim against the paired devices. `mint` makes random UUIDs.

@@ -40,6 +40,15 @@ pub enum StoreError {
     Stopped,
 }
 
+/// What a change of the book decided.
+#[derive(Debug)]
+pub struct Attempted<T> {
+    /// What the change gave.
+    pub value: T,
+    /// Why nothing of it is kept, if it is not.
+    pub unwritten: Option<StoreError>,
+}
+
 /// `<state>/devices`. One operation at a time.
 #[derive(Debug, Clone)]
 pub struct DeviceStore {
@@ -62,14 +71,26 @@ impl DeviceStore {
         T: Send + 'static,
         F: FnOnce(&mut PairingBook) -> T + Send + 'static,
     {
+        let Attempted { value, unwritten } = self.attempt(change).await?;
+        unwritten.map_or(Ok(value), Err)
+    }
+
+    /// The same, for whoever has a use for what `change` decided although it can't be kept.
+    ///
+    /// # Errors
+    /// When a file can't be read.
+    pub async fn attempt<T, F>(&self, change: F) -> Result<Attempted<T>, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut PairingBook) -> T + Send + 'static,
+    {
         let store = self.clone();
         let work = move || {
             let _turn = store.turn.lock();
             let before = store.read()?;
             let mut book = before.clone();
-            let result = change(&mut book);
-            store.write(&before, &book)?;
-            Ok(result)
+            let value = change(&mut book);
+            Ok(Attempted { value, unwritten: store.write(&before, &book).err() })
         };
         tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Stopped)?
     }

@@ -30,6 +30,9 @@ impl Actor {
     pub(super) async fn start(&mut self, job: Job) {
         let (events_in, events) = mpsc::channel(EVENTS);
         let control = Arc::new(RunControl::new(self.shared.kill.child_token(), job.has_waited));
+        if self.machine.has_waiting() {
+            control.overtaken.cancel();
+        }
         let emitter = self.emitter(&job);
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
@@ -192,6 +195,7 @@ impl Actor {
     /// Nothing is done for the run any more: whatever waits has its turn.
     async fn ended(&mut self, untaken: Vec<Job>) {
         // What was said to the gateway meanwhile holds for whatever comes next.
+        self.asides.overtake();
         while let Some(step) = self.asides.drained(&self.runner).await {
             self.on_aside(step).await;
         }
