@@ -237,6 +237,7 @@ async fn a_message_to_a_child_holds_up_nothing_that_comes_behind_it() {
     // In its own turn: behind it a message to the agent.
     send(&mut client, "main", "/subagents send 1 and another", "s1").await;
     until("and another", 1).await;
+    send(&mut client, "main", "/subagents send 1 and another", "s0").await;
     assert_eq!(turn(&mut client, "main", "hello", "r2").await, "hi");
     assert!(told_of(end(&mut client, "s1").await).starts_with("⏳ Subagent still running (run "));
 

@@ -383,10 +383,8 @@ fn add(command: Command, row: &'static MessageRow, words: &'static [&'static str
     }
     let mut own = Command::new(*first);
     if !rest.is_empty() {
-        own = own
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .about(format!("What concerns a {first}"));
+        own =
+            own.subcommand_required(true).arg_required_else_help(true).about(format!("All {first} actions"));
     }
     command.subcommand(add(own, row, rest))
 }

@@ -80,7 +80,7 @@ impl Life {
                 Exit::Refused(why) => (why, Some(REFUSED_PAUSE)),
                 Exit::Misconfigured(why) => (why, None),
             };
-            tracing::warn!(channel = name, account = %self.id, again_in = ?wait, "channel.state lost: {why}");
+            tracing::warn!(channel = name, account = %self.id, again_in = wait.map(tracing::field::debug), "channel.state lost: {why}");
             status.update(|status| {
                 status.is_refused = is_refused;
                 status.last_disconnect =
