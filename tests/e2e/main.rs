@@ -81,6 +81,7 @@ mod nesting;
 mod newcomer;
 mod offline;
 mod orphans;
+mod outages;
 mod pictures;
 mod pipelined;
 mod process_scopes;

@@ -256,6 +256,43 @@ async fn a_message_to_a_child_holds_up_nothing_that_comes_behind_it() {
     assert_eq!(turn(&mut client, "main", "/subagents send 1 and another", "s4").await, "dug more");
 }
 
+/// After a crash messages are taken up one at a time until each has begun. A command that waits has.
+#[tokio::test]
+async fn a_command_that_waits_holds_up_no_run_of_others_after_a_crash() {
+    let (again, others) = (Gate::new(), Gate::new());
+    let (held, busy) = (again.clone(), others.clone());
+    let model = delegating(json!({"task": "dig"}), move |request| match request.last_user_text() {
+        said if said.contains("and another") => Reply::text("dug more").after(Step::Wait(held.clone())),
+        said if said.contains("think hard") => Reply::text("thought").after(Step::Wait(busy.clone())),
+        _ => digs(request),
+    })
+    .await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate it", "r1").await;
+    lists(&gateway, are_over).await;
+    let asked = async |text: &str, times: usize| {
+        let asked = |request: &&Captured| request.last_user_text().contains(text);
+        let begun = Instant::now();
+        while model.requests().iter().filter(asked).count() < times {
+            assert!(begun.elapsed() < PATIENCE, "{text} {times}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    send(&mut client, "main", "/subagents send 1 and another", "s1").await;
+    asked("and another", 1).await;
+    send(&mut client, "agent:main:other", "think hard", "r2").await;
+    asked("think hard", 1).await;
+    gateway.crash_and_restart().await.unwrap();
+    asked("think hard", 2).await;
+    asked("and another", 2).await;
+    let mut client = gateway.client().await.unwrap();
+    others.open();
+    assert_eq!(told_of(end(&mut client, "r2").await), "thought");
+    again.open();
+    assert_eq!(told_of(end(&mut client, "s1").await), "dug more");
+}
+
 fn told_of(end: Value) -> String {
     end["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }

@@ -25,6 +25,9 @@ const RECORDING: u32 = 3;
 /// suspect waiting, and the end of the process is not its fault.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The same of a command. It does little, or it waits: for a sub-agent, a model, a program.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A last try is not made before the gateway has been up this long: what ends it sooner, start after start, is something else.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -124,13 +127,33 @@ impl Attempt {
         &self,
         runner: &Runner,
         row: &Row<Queued>,
-        mut preparing: impl Future<Output = T> + Unpin,
+        preparing: impl Future<Output = T> + Unpin,
     ) -> T {
-        match tokio::time::timeout(PATIENCE, &mut preparing).await {
-            Ok(prepared) => prepared,
+        self.within(PATIENCE, runner, row, preparing).await
+    }
+
+    /// The same of what a message asks of the gateway itself.
+    pub(super) async fn while_commanded<T>(
+        &self,
+        runner: &Runner,
+        row: &Row<Queued>,
+        doing: impl Future<Output = T> + Unpin,
+    ) -> T {
+        self.within(COMMAND_PATIENCE, runner, row, doing).await
+    }
+
+    async fn within<T>(
+        &self,
+        patience: Duration,
+        runner: &Runner,
+        row: &Row<Queued>,
+        mut work: impl Future<Output = T> + Unpin,
+    ) -> T {
+        match tokio::time::timeout(patience, &mut work).await {
+            Ok(done) => done,
             Err(_) => {
                 self.prepared(runner, &row.run_id).await;
-                preparing.await
+                work.await
             }
         }
     }

@@ -86,6 +86,7 @@ pub(super) async fn work(
             runner.keep_answer(row, answer, None).await?;
             Ok::<_, NotBegun>(answer.message.clone())
         };
+        let answering = control.attempt.while_commanded(runner, &job.row, Box::pin(answering));
         let answered = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return Ending::Interrupted,
             answered = answering => answered,

@@ -60,7 +60,8 @@ pub(super) async fn work(
     let asking = turn(row, session_id, flush, &settings);
     // Nobody steers it; whoever stops the message stops it too.
     let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
-    let worked = Box::pin(runner.flush_memory(&asking, &own, requested)).await;
+    let asked = async || control.attempt.prepared(runner, &row.run_id).await;
+    let worked = Box::pin(runner.flush_memory(&asking, &own, requested, asked)).await;
     if let Err(NotBegun { message, .. }) = worked {
         tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");
     }
@@ -111,11 +112,13 @@ impl Runner {
         row: &Row,
         control: &Arc<RunControl>,
         requested: Option<RequestedModel>,
+        about_to_ask: impl AsyncFnOnce(),
     ) -> Result<(), NotBegun> {
         let Preparation::Ready(mut prepared) = self.prepare(row, control, requested, Flush::Done).await?
         else {
             return Ok(());
         };
+        about_to_ask().await;
         let (events, _) = mpsc::channel(1);
         let (turn, place) = (self.message_turn(row), Arc::new(LanePlace::new(MAIN_LANE, None)));
         let ended = run_agent(self, &mut prepared, control, (row, &turn, &place), events).await;

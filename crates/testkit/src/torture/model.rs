@@ -77,11 +77,13 @@ fn unanswered(request: &Captured) -> Vec<String> {
     said.flat_map(|message| asked(&message["content"].to_string())).collect()
 }
 
-/// The messages since the model's last answer, the newest first.
+/// The messages since the model's last answer, the newest first. What is told of sub-agents stands there as if the model had said it, and
+/// answers nobody.
 fn since_answer(request: &Captured) -> Vec<&Value> {
     let is_answer = |message: &&Value| {
         message["role"] == "assistant"
             && message.get("tool_calls").and_then(Value::as_array).is_none_or(Vec::is_empty)
+            && !message["content"].to_string().contains("Status: ")
     };
     request.messages().iter().rev().take_while(|message| !is_answer(message)).collect()
 }

@@ -83,7 +83,11 @@ impl Actor {
                 Some(true)
             }
             RunEvent::CompactionEnd { .. } => Some(true),
-            RunEvent::CompactionStart => Some(false),
+            RunEvent::CompactionStart => {
+                // A model is asked for a summary.
+                running.control.attempt.prepared(&self.runner, &running.job.row.run_id).await;
+                Some(false)
+            }
             RunEvent::Assistant { .. }
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)

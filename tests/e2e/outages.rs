@@ -1,0 +1,37 @@
+//! A platform that is down for a while, and a gateway that is started anew meanwhile.
+
+use openclaw_testkit::DEADLINE;
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::telegram::{Outage, TelegramServer, private_message};
+use serde_json::json;
+
+use crate::telegram::{bot, open};
+
+/// People whose answers are on their way together.
+const PEOPLE: i64 = 6;
+
+/// How long a platform is left alone is for the process that found it down: the next one asks it again at once. Tries that failed together
+/// are no reason to leave it alone for longer.
+#[tokio::test]
+async fn answers_that_met_an_outage_together_come_as_soon_as_the_next_start() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |_| Reply::text("hi").after(Step::Wait(held.clone()))).await;
+    let config =
+        json!({"session": {"dmScope": "per-peer"}, "agents": {"defaults": {"maxConcurrent": PEOPLE}}});
+    let mut gateway = bot(&server, &model, open(), config).await;
+    for person in 0..PEOPLE {
+        server.push(private_message(100 + person, "hello"));
+    }
+    let asked = model.arrived(PEOPLE.try_into().unwrap());
+    tokio::time::timeout(DEADLINE, asked).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
+    server.goes_down(Outage::BadGateway).await;
+    gate.open();
+    gateway.logged("the platform is down: what is to be sent waits").await.unwrap();
+    gateway.kill().await.unwrap();
+    server.comes_back();
+    gateway.start().await.unwrap();
+    let all = server.sees(|made| made.len() >= usize::try_from(PEOPLE).unwrap());
+    tokio::time::timeout(DEADLINE, all).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
+}
