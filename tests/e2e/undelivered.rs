@@ -63,7 +63,12 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     .await;
     has(&ok(&gateway, &["trace", &oldest]).await, &[": sent as "]);
     has(&ok(&gateway, &["message", "discard", &newest]).await, &["✅ Thrown away", &newest]);
-    openclaw(&gateway, &["message", "discard", &newest]).await.failed(&["Nothing is known of"]);
+    has(&ok(&gateway, &["message", "discard", &newest]).await, &[&format!("{newest} was thrown away.")]);
+    has(&ok(&gateway, &["message", "retry", &newest]).await, &[&format!("{newest} was thrown away.")]);
+    openclaw(&gateway, &["message", "discard", "nobody:1"]).await.failed(&["Nothing is known of"]);
+    let traced = ok(&gateway, &["trace", &newest]).await;
+    has(&traced, &[": failed, thrown away by hand: ", "bot was blocked by the user"]);
+    has(&ok(&gateway, &["channels", "status", "--json"]).await, &["\"outboxFailed\": 0"]);
     assert_eq!(ok(&gateway, &["message", "failed"]).await, "Nothing was given up.\n");
     assert_eq!(seen(&server), ["first words"], "pressed twice, sent once");
 }
@@ -148,6 +153,55 @@ async fn an_answer_that_meets_a_platform_that_is_down_waits_and_is_not_given_up(
     assert_eq!(health["outboxFailed"], 0);
     gateway.logged("a delivery is tried again").await.unwrap();
     server.comes_back();
-    let sees = server.sees(|made| made.len() == 3);
+    // The account asks again after half a minute at most, and hears at once that the platform is back.
+    let is_seen = |made: &[serde_json::Value]| {
+        ["a", "b", "c"].iter().all(|words| made.iter().any(|message| message["text"] == *words))
+    };
+    let sees = server.sees(is_seen);
     tokio::time::timeout(3 * DEADLINE, sees).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
+    assert_eq!(server.made().len(), 3, "each once");
+}
+
+/// A message of several parts of which one is refused: who sent it hears which arrived, and sending it again by its key sends nothing.
+#[tokio::test]
+async fn a_part_that_is_refused_in_the_middle_is_no_success() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    let long: String = (0..1200).map(|n| format!("word{n} ")).collect();
+    // The first part arrives; the second is refused.
+    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", BLOCKED);
+    let mut client = gateway.client().await.unwrap();
+    let params = json!({"to": "5", "message": long, "idempotencyKey": "once"});
+    let first = client.call("send", params.clone()).await.unwrap();
+    assert!(!first.ok, "{first:?}");
+    assert_eq!(first.error["code"], "UNAVAILABLE");
+    let message = first.error["message"].as_str().unwrap();
+    has(
+        message,
+        &["Error: 1 of 3 parts was not sent: ", "bot was blocked by the user", "2 arrived (message "],
+    );
+    let details = &first.error["details"];
+    let made = server.made();
+    let ids: Vec<String> = made.iter().map(|made| made["message_id"].to_string()).collect();
+    assert_eq!(
+        (&details["messageIds"], &details["sent"], &details["waiting"]),
+        (&json!(ids), &json!(2), &json!(0))
+    );
+    has(&details["failed"].to_string(), &["bot was blocked by the user"]);
+    let again = client.call("send", params).await.unwrap();
+    assert_eq!(again.error, first.error, "the same answer");
+    assert_eq!(server.calls("sendMessage").len(), 3, "nothing is sent twice");
+
+    // The command says so too, and what is missing can be sent.
+    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", BLOCKED);
+    let send = ["message", "send", "--target", "6", "--message", &long];
+    openclaw(&gateway, &send).await.failed(&["1 of 3 parts was not sent", "do not send those again"]);
+    let retried = json_of(&gateway, &["message", "retry", "send:once:2", "--json"]).await;
+    assert_eq!(retried["retried"], json!(["send:once:2"]));
+    let sees = server.sees(|made| made.len() == 5);
+    tokio::time::timeout(DEADLINE, sees).await.unwrap();
 }
