@@ -205,3 +205,52 @@ async fn a_part_that_is_refused_in_the_middle_is_no_success() {
     let sees = server.sees(|made| made.len() == 5);
     tokio::time::timeout(DEADLINE, sees).await.unwrap();
 }
+
+/// What waits is told with what it waits for, and what was tried again by hand without the reason that is none any more.
+#[tokio::test]
+async fn a_trace_tells_what_a_message_waits_for() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    let mut client = gateway.client().await.unwrap();
+    let params = |words: &str| json!({"to": "5", "message": words, "idempotencyKey": words});
+    server.fail("sendMessage", BLOCKED);
+    assert!(!client.call("send", params("a")).await.unwrap().ok);
+    server.fail("sendMessage", Fault::Slower(200));
+    for words in ["b", "c"] {
+        client.send("send", params(words)).await.unwrap();
+    }
+    let traced = async |id: &str, is: &str| {
+        until(is, async || {
+            let ended = openclaw(&gateway, &["trace", id]).await;
+            ended.out.contains(is).then_some(ended.out)
+        })
+        .await
+    };
+    // Its try did not count.
+    let b = traced("send:b:1", ", next try not before ").await;
+    has(&b, &["delivery send:b:1: pending, next try", "Too Many Requests"]);
+    has(&traced("send:c:1", "waits behind").await, &["delivery send:c:1: pending, waits behind send:b:1"]);
+    ok(&gateway, &["message", "retry", "send:a:1"]).await;
+    let a = traced("send:a:1", ": pending").await;
+    assert!(!a.contains("blocked by the user"), "{a}");
+    has(&traced("send:c:1", "waits behind send:a:1").await, &["pending"]);
+}
+
+#[tokio::test]
+async fn a_command_is_traced_as_what_it_is() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "/help"));
+    let is_over =
+        |event: &serde_json::Value| event["run"]["state"] == "ok" && event["run"]["command"] == true;
+    crate::queue_modes::traced(&gateway, 11, is_over).await;
+    let told = ok(&gateway, &["trace", "11"]).await;
+    has(&told, &["  a command, which the gateway answers by itself", "answer "]);
+    assert!(!told.contains("became a message for the agent"), "{told}");
+    server.push(private_message(5, "hello"));
+    crate::queue_modes::traced(&gateway, 12, |event| event["run"]["state"] == "ok").await;
+    has(&ok(&gateway, &["trace", "12"]).await, &["became a message for the agent"]);
+}
