@@ -112,6 +112,18 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
     .await;
     gateway.crash_and_restart().await.unwrap();
     assert_eq!(seen(&server), [""; 0], "no part comes without those before it");
+    // What the platform asked for is not forgotten: what is for the same chat waits.
+    let mut client = gateway.client().await.unwrap();
+    let params = |to: &str| json!({"to": to, "message": format!("for {to}"), "idempotencyKey": to});
+    client.send("send", params("5")).await.unwrap();
+    assert!(client.call("send", params("6")).await.unwrap().ok);
+    let waits = until("it is stored", async || {
+        let found = client.request("trace", json!({"id": "send:5:1"})).await.unwrap();
+        found["deliveries"].get(0).cloned()
+    })
+    .await;
+    assert_eq!((&waits["state"], &waits["attempts"]), (&json!("pending"), &json!(0)));
+    assert_eq!(seen(&server), ["for 6"]);
     let last = listed["failed"][0]["id"].as_str().unwrap().to_owned();
     let retried = json_of(&gateway, &["message", "retry", &last, "--json"]).await;
     assert_eq!(retried["retried"].as_array().unwrap().len() as u64, count(&listed));
@@ -184,11 +196,9 @@ async fn a_part_that_is_refused_in_the_middle_is_no_success() {
         &["Error: 1 of 3 parts was not sent: ", "bot was blocked by the user", "2 arrived (message "],
     );
     let details = &first.error["details"];
-    let made = server.made();
-    let ids: Vec<String> = made.iter().map(|made| made["message_id"].to_string()).collect();
     assert_eq!(
         (&details["messageIds"], &details["sent"], &details["waiting"]),
-        (&json!(ids), &json!(2), &json!(0))
+        (&json!(["501", "502"]), &json!(2), &json!(0))
     );
     has(&details["failed"].to_string(), &["bot was blocked by the user"]);
     let again = client.call("send", params).await.unwrap();
@@ -218,9 +228,9 @@ async fn a_trace_tells_what_a_message_waits_for() {
     server.fail("sendMessage", BLOCKED);
     assert!(!client.call("send", params("a")).await.unwrap().ok);
     server.fail("sendMessage", Fault::Slower(200));
-    for words in ["b", "c"] {
-        client.send("send", params(words)).await.unwrap();
-    }
+    client.send("send", params("b")).await.unwrap();
+    gateway.logged("a delivery is tried again").await.unwrap();
+    client.send("send", params("c")).await.unwrap();
     let traced = async |id: &str, is: &str| {
         until(is, async || {
             let ended = openclaw(&gateway, &["trace", id]).await;
@@ -250,7 +260,7 @@ async fn a_command_is_traced_as_what_it_is() {
     let told = ok(&gateway, &["trace", "11"]).await;
     has(&told, &["  a command, which the gateway answers by itself", "answer "]);
     assert!(!told.contains("became a message for the agent"), "{told}");
-    server.push(private_message(5, "hello"));
+    server.push(crate::queue_modes::numbered(private_message(5, "hello"), 12));
     crate::queue_modes::traced(&gateway, 12, |event| event["run"]["state"] == "ok").await;
     has(&ok(&gateway, &["trace", "12"]).await, &["became a message for the agent"]);
 }
