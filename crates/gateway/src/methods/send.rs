@@ -84,7 +84,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     if is_new && posted.sent > 0 {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
-    sent(&ctx, posted, &address, &key)
+    sent(&ctx, &posted, &address, &key)
 }
 
 /// Any other action, as the `message` tool does it.
@@ -143,7 +143,7 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
     };
     let part = Part { content, ..Part::text("") };
     let (posted, _) = hand_over(&ctx, vec![part], &place.address, None, &key).await?;
-    sent(&ctx, posted, &place.address, &key)
+    sent(&ctx, &posted, &place.address, &key)
 }
 
 async fn place(
@@ -271,7 +271,7 @@ async fn hand_over(
 }
 
 /// Success where the platform has all of it. Otherwise the details say what of it arrived.
-fn sent(ctx: &RequestContext, posted: Posted, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+fn sent(ctx: &RequestContext, posted: &Posted, address: &Address, key: &Key) -> Result<SendResult, Failure> {
     let refusal = match (posted.failure(), posted.waiting.first()) {
         (Some(why), _) => format!("Error: {why}"),
         (None, Some(reason)) => {
