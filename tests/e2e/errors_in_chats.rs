@@ -64,6 +64,23 @@ async fn the_owner_is_told_why_a_run_failed_and_nobody_else() {
     }
 }
 
+/// What a provider says is no Markdown, and nothing of it is lost.
+#[tokio::test]
+async fn the_words_of_a_provider_format_nothing() {
+    let said = "no *such* model_name_x in [list](x) <b>\n# at `all`";
+    let server = TelegramServer::start().await;
+    let model =
+        ModelServer::answering(move |_| Reply::openai_error(400, "invalid_request_error", said)).await;
+    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
+    let _gateway = bot(&server, &model, mine, json!({})).await;
+    server.push(private_message(5, "hi"));
+    let told = server.nth_call("sendMessage", 1).await.params["text"].clone();
+    let told = told.as_str().unwrap();
+    for words in ["no *such* model_name_x in [list](x) &lt;b&gt;", "# at `all`"] {
+        assert!(told.contains(words), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn a_tool_that_fails_is_told_to_the_owner_alone() {
     let groups = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});

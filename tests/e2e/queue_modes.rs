@@ -245,6 +245,13 @@ async fn a_message_that_is_steered_and_kept_is_read_at_once_and_asked_once_more(
     let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
     let one = traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
     assert_eq!(two["run"]["takenBy"], json!(null), "its answer is that of its own run: {two:#}");
+    assert_eq!(
+        (&two["run"]["readBefore"], &one["run"]["readBefore"]),
+        (&json!(true), &json!(null)),
+        "{two:#}"
+    );
+    let told = crate::channel_troubles::ok(&gateway, &["trace", "2"]).await;
+    crate::channel_troubles::has(&told, &["the run before has read it too (steer-backlog)"]);
     assert!(!deliveries(&one).is_empty() && !deliveries(&two).is_empty());
     assert_ne!(deliveries(&two), deliveries(&one));
     assert_eq!(asked(&model), ["one", "two", "two"]);

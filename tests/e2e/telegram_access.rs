@@ -144,7 +144,7 @@ async fn a_file_that_is_too_large_is_told_to_who_sent_it_once() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("seen")).await;
     let section = json!({"allowFrom": [5], "dmPolicy": "allowlist", "mediaMaxMb": 1});
-    let _gateway = bot(&server, &model, section, json!({})).await;
+    let gateway = bot(&server, &model, section, json!({})).await;
     let large = |from: i64, message: i64, album: Option<&str>| {
         let mut update = private_message(from, "");
         let message_of = update["message"].as_object_mut().unwrap();
@@ -173,6 +173,14 @@ async fn a_file_that_is_too_large_is_told_to_who_sent_it_once() {
         "{}",
         last_said(&model.requests()[0])
     );
+    let traced = crate::queue_modes::traced(&gateway, 21, |event| event["run"]["state"] == "ok").await;
+    let answer = &traced["answers"][0];
+    assert!(answer["id"].as_str().is_some_and(|id| id.starts_with("too-large:")), "{traced:#}");
+    assert_eq!(answer["messageIds"], json!(["501"]));
+    let status = crate::channel_troubles::json_of(&gateway, &["status", "--json"]).await;
+    let counts = &status["inbound"]["telegram"]["default"];
+    assert_eq!((&counts["received"], &counts["dropped"]), (&json!(3), &json!(1)), "{status:#}");
+    assert_eq!(counts["droppedBy"], json!({"dm-policy": 1}));
 }
 
 #[tokio::test]
@@ -184,9 +192,12 @@ async fn a_command_of_the_menu_that_may_not_be_given_is_refused_in_words() {
         "dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groupAllowFrom": [5], "groups": {"-100": {}},
     });
     let owner = json!({"commands": {"ownerAllowFrom": ["telegram:5"]}});
-    let _gateway = bot(&server, &model, section, owner).await;
+    let gateway = bot(&server, &model, section, owner).await;
     server.push(chosen(private_message(9, "/status")));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], REFUSED);
+    let is_told = |event: &Value| event["answers"][0]["state"] == "sent";
+    let traced = crate::queue_modes::traced(&gateway, 11, is_told).await;
+    assert!(traced["answers"][0]["id"].as_str().unwrap().starts_with("refused:"), "{traced:#}");
     server.push(chosen(group_message(-100, 9, "/think high")));
     let sent = server.nth_call("sendMessage", 2).await.params;
     assert_eq!((&sent["chat_id"], &sent["text"]), (&json!(-100), &json!(REFUSED)));

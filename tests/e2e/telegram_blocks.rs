@@ -217,3 +217,27 @@ async fn a_message_that_telegram_has_trouble_with_is_soon_sent_again() {
     let known = traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "sent").await;
     assert_eq!(known["run"]["deliveries"][0]["attempts"], 3, "{known}");
 }
+
+/// In front of words the prefix stands on their line, elsewhere it would break what begins there.
+#[tokio::test]
+async fn the_prefix_of_a_reply_leaves_its_blocks_whole() {
+    let rows = [
+        ("hello", "[M] hello"),
+        ("```\ncode\n```", "[M]\n\n<pre><code>code\n</code></pre>"),
+        ("# Title\n\nwords", "[M]\n\nTitle\n\nwords"),
+        ("- a\n- b", "[M]\n\n• a\n• b"),
+        ("| a | b |\n| - | - |\n| 1 | 2 |", "[M]\n\n<pre><code>| a"),
+    ];
+    let (server, replies) = (TelegramServer::start().await, rows.iter().map(|(said, _)| Reply::text(said)));
+    let model = ModelServer::queue(replies).await;
+    let config = json!({"messages": {"responsePrefix": "[M]"}});
+    let gateway = bot(&server, &model, open(), config).await;
+    for (n, (said, expect)) in rows.iter().enumerate() {
+        server.push(private_message(5, said));
+        server.nth_answer("sendMessage", n + 1).await;
+        gateway.fates().await.unwrap();
+        let text = server.calls("sendMessage")[n].params["text"].as_str().unwrap().to_owned();
+        let text = text.replace("<b>", "").replace("</b>", "");
+        assert!(text.starts_with(expect), "{text:?} is not {expect:?}");
+    }
+}

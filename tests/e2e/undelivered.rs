@@ -63,7 +63,12 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     .await;
     has(&ok(&gateway, &["trace", &oldest]).await, &[": sent as "]);
     has(&ok(&gateway, &["message", "discard", &newest]).await, &["✅ Thrown away", &newest]);
-    openclaw(&gateway, &["message", "discard", &newest]).await.failed(&["Nothing is known of"]);
+    has(&ok(&gateway, &["message", "discard", &newest]).await, &[&format!("{newest} was thrown away.")]);
+    has(&ok(&gateway, &["message", "retry", &newest]).await, &[&format!("{newest} was thrown away.")]);
+    openclaw(&gateway, &["message", "discard", "nobody:1"]).await.failed(&["Nothing is known of"]);
+    let traced = ok(&gateway, &["trace", &newest]).await;
+    has(&traced, &[": failed, thrown away by hand: ", "bot was blocked by the user"]);
+    has(&ok(&gateway, &["channels", "status", "--json"]).await, &["\"outboxFailed\": 0"]);
     assert_eq!(ok(&gateway, &["message", "failed"]).await, "Nothing was given up.\n");
     assert_eq!(seen(&server), ["first words"], "pressed twice, sent once");
 }
@@ -107,6 +112,18 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
     .await;
     gateway.crash_and_restart().await.unwrap();
     assert_eq!(seen(&server), [""; 0], "no part comes without those before it");
+    // What the platform asked for is not forgotten: what is for the same chat waits.
+    let mut client = gateway.client().await.unwrap();
+    let params = |to: &str| json!({"to": to, "message": format!("for {to}"), "idempotencyKey": to});
+    client.send("send", params("5")).await.unwrap();
+    assert!(client.call("send", params("6")).await.unwrap().ok);
+    let waits = until("it is stored", async || {
+        let found = client.request("trace", json!({"id": "send:5:1"})).await.unwrap();
+        found["deliveries"].get(0).cloned()
+    })
+    .await;
+    assert_eq!((&waits["state"], &waits["attempts"]), (&json!("pending"), &json!(0)));
+    assert_eq!(seen(&server), ["for 6"]);
     let last = listed["failed"][0]["id"].as_str().unwrap().to_owned();
     let retried = json_of(&gateway, &["message", "retry", &last, "--json"]).await;
     assert_eq!(retried["retried"].as_array().unwrap().len() as u64, count(&listed));
@@ -148,6 +165,102 @@ async fn an_answer_that_meets_a_platform_that_is_down_waits_and_is_not_given_up(
     assert_eq!(health["outboxFailed"], 0);
     gateway.logged("a delivery is tried again").await.unwrap();
     server.comes_back();
-    let sees = server.sees(|made| made.len() == 3);
+    // The account asks again after half a minute at most, and hears at once that the platform is back.
+    let is_seen = |made: &[serde_json::Value]| {
+        ["a", "b", "c"].iter().all(|words| made.iter().any(|message| message["text"] == *words))
+    };
+    let sees = server.sees(is_seen);
     tokio::time::timeout(3 * DEADLINE, sees).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
+    assert_eq!(server.made().len(), 3, "each once");
+}
+
+/// A message of several parts of which one is refused: who sent it hears which arrived, and sending it again by its key sends nothing.
+#[tokio::test]
+async fn a_part_that_is_refused_in_the_middle_is_no_success() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    let long: String = (0..1200).map(|n| format!("word{n} ")).collect();
+    // The first part arrives; the second is refused.
+    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", BLOCKED);
+    let mut client = gateway.client().await.unwrap();
+    let params = json!({"to": "5", "message": long, "idempotencyKey": "once"});
+    let first = client.call("send", params.clone()).await.unwrap();
+    assert!(!first.ok, "{first:?}");
+    assert_eq!(first.error["code"], "UNAVAILABLE");
+    let message = first.error["message"].as_str().unwrap();
+    has(
+        message,
+        &["Error: 1 of 3 parts was not sent: ", "bot was blocked by the user", "2 arrived (message "],
+    );
+    let details = &first.error["details"];
+    assert_eq!(
+        (&details["messageIds"], &details["sent"], &details["waiting"]),
+        (&json!(["501", "502"]), &json!(2), &json!(0))
+    );
+    has(&details["failed"].to_string(), &["bot was blocked by the user"]);
+    let again = client.call("send", params).await.unwrap();
+    assert_eq!(again.error, first.error, "the same answer");
+    assert_eq!(server.calls("sendMessage").len(), 3, "nothing is sent twice");
+
+    // The command says so too, and what is missing can be sent.
+    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", BLOCKED);
+    let send = ["message", "send", "--target", "6", "--message", &long];
+    openclaw(&gateway, &send).await.failed(&["1 of 3 parts was not sent", "do not send those again"]);
+    let retried = json_of(&gateway, &["message", "retry", "send:once:2", "--json"]).await;
+    assert_eq!(retried["retried"], json!(["send:once:2"]));
+    let sees = server.sees(|made| made.len() == 5);
+    tokio::time::timeout(DEADLINE, sees).await.unwrap();
+}
+
+/// What waits is told with what it waits for, and what was tried again by hand without the reason that is none any more.
+#[tokio::test]
+async fn a_trace_tells_what_a_message_waits_for() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    let mut client = gateway.client().await.unwrap();
+    let params = |words: &str| json!({"to": "5", "message": words, "idempotencyKey": words});
+    server.fail("sendMessage", BLOCKED);
+    assert!(!client.call("send", params("a")).await.unwrap().ok);
+    server.fail("sendMessage", Fault::Slower(200));
+    client.send("send", params("b")).await.unwrap();
+    gateway.logged("a delivery is tried again").await.unwrap();
+    client.send("send", params("c")).await.unwrap();
+    let traced = async |id: &str, is: &str| {
+        until(is, async || {
+            let ended = openclaw(&gateway, &["trace", id]).await;
+            ended.out.contains(is).then_some(ended.out)
+        })
+        .await
+    };
+    // Its try did not count.
+    let b = traced("send:b:1", ", next try not before ").await;
+    has(&b, &["delivery send:b:1: pending, next try", "Too Many Requests"]);
+    has(&traced("send:c:1", "waits behind").await, &["delivery send:c:1: pending, waits behind send:b:1"]);
+    ok(&gateway, &["message", "retry", "send:a:1"]).await;
+    let a = traced("send:a:1", ": pending").await;
+    assert!(!a.contains("blocked by the user"), "{a}");
+    has(&traced("send:c:1", "waits behind send:a:1").await, &["pending"]);
+}
+
+#[tokio::test]
+async fn a_command_is_traced_as_what_it_is() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "/help"));
+    let is_over =
+        |event: &serde_json::Value| event["run"]["state"] == "ok" && event["run"]["command"] == true;
+    crate::queue_modes::traced(&gateway, 11, is_over).await;
+    let told = ok(&gateway, &["trace", "11"]).await;
+    has(&told, &["  a command, which the gateway answers by itself", "answer "]);
+    assert!(!told.contains("became a message for the agent"), "{told}");
+    server.push(crate::queue_modes::numbered(private_message(5, "hello"), 12));
+    crate::queue_modes::traced(&gateway, 12, |event| event["run"]["state"] == "ok").await;
+    has(&ok(&gateway, &["trace", "12"]).await, &["became a message for the agent"]);
 }

@@ -4656,7 +4656,8 @@ export interface MessageRetryResult {
    */
   retried: string[];
   /**
-   * Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+   * Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
+   * `unknown`.
    */
   others: {
     [k: string]: string;
@@ -4667,11 +4668,11 @@ export interface MessageRetryResult {
  */
 export interface MessageDiscardResult {
   /**
-   * Those that are forgotten.
+   * Those that will not be sent.
    */
   discarded: string[];
   /**
-   * Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+   * Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or `unknown`.
    */
   others: {
     [k: string]: string;
@@ -4857,6 +4858,14 @@ export interface TraceRun {
    */
   model?: string;
   /**
+   * Whether the gateway answered it by itself, as a command; no model was asked. Ours.
+   */
+  command?: boolean;
+  /**
+   * Whether the run before has read it too, as far as the transcript tells it: queue mode `steer-backlog`. Ours.
+   */
+  readBefore?: boolean;
+  /**
    * How often the model answered, as far as the transcript tells it.
    */
   modelCalls?: number;
@@ -4951,6 +4960,14 @@ export interface TraceDelivery {
    */
   error?: string;
   /**
+   * The delivery of its conversation that is sent before it, while both wait. Ours.
+   */
+  waitsFor?: string;
+  /**
+   * Whether a person threw it away after it was given up. Ours.
+   */
+  discarded?: boolean;
+  /**
    * Unix milliseconds.
    */
   acceptedAt: number;
@@ -5019,6 +5036,14 @@ export interface TraceRun1 {
    * Model that answered.
    */
   model?: string;
+  /**
+   * Whether the gateway answered it by itself, as a command; no model was asked. Ours.
+   */
+  command?: boolean;
+  /**
+   * Whether the run before has read it too, as far as the transcript tells it: queue mode `steer-backlog`. Ours.
+   */
+  readBefore?: boolean;
   /**
    * How often the model answered, as far as the transcript tells it.
    */

@@ -6,6 +6,8 @@
 
 mod angle;
 mod autolink;
+mod escape;
+mod lead;
 mod pieces;
 mod raw_tables;
 mod read;
@@ -14,6 +16,8 @@ mod spoiler;
 mod styled;
 mod table;
 
+pub use escape::escaped;
+pub use lead::begins_with_block;
 pub use pieces::{pieces, rendered_pieces};
 pub use raw_tables::convert_tables;
 pub use read::read;

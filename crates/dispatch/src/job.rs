@@ -55,7 +55,7 @@ impl Job {
     pub(crate) fn steered_entries(&self) -> [String; 2] {
         let Row { entry_id, fresh_id, .. } = &*self.row;
         match self.is_copy {
-            true => [format!("{fresh_id}-copy"), format!("{fresh_id}-copy-2")],
+            true => copies_of(fresh_id.as_str()),
             false => [entry_id.clone(), fresh_id.to_string()],
         }
     }
@@ -66,4 +66,9 @@ impl Job {
         self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
         self.end_announced = true;
     }
+}
+
+/// The entries that the copy of a message may have for the run under way ([`Job::is_copy`]).
+pub(crate) fn copies_of(fresh_id: &str) -> [String; 2] {
+    [format!("{fresh_id}-copy"), format!("{fresh_id}-copy-2")]
 }

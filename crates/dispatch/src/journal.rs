@@ -22,7 +22,7 @@ use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfi
 use crate::notices::{KeptLine, KeptNotices};
 use crate::origin::Origin;
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, OpenDelivery, Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, OpenDelivery, Verdict,
 };
 use crate::queue::DropRule;
 use crate::request::Request;
@@ -108,7 +108,10 @@ pub(crate) trait Journal: Send + Sync {
     /// The delivery of this id, or those that the platform has under this id of a message.
     fn deliveries_named(&self, id: &str) -> JournalFuture<'_, Vec<DeliveryStatus>>;
 
-    /// Deliveries that were given up, the newest first, at most `most`.
+    /// The first delivery of the conversation of this one, if that is another and not over: this one waits for it.
+    fn delivery_ahead_of(&self, id: &str) -> JournalFuture<'_, Option<String>>;
+
+    /// Deliveries that were given up, the newest first, at most `most`. Not those that were thrown away.
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>>;
 
     /// Deliveries that are not over and have a number above `after`, in the order of acceptance.
@@ -208,6 +211,8 @@ pub(crate) struct StoredDelivery {
     pub(crate) accepted_at: i64,
     /// What stands before it in the same message was given up, so that it is not to come ([`crate::outbox::DeliveryFailure::takes_the_rest`]).
     pub(crate) is_cut_off: bool,
+    /// What its platform asked for when it put another delivery of the conversation off.
+    pub(crate) hold: Option<Hold>,
 }
 
 /// A delivery whose part can't be read any more.
@@ -322,7 +327,7 @@ pub(crate) enum Update {
         /// When.
         now: i64,
     },
-    /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
+    /// A person does not want to see a failed delivery any more: what was to be sent is forgotten, that it was thrown away is not.
     Discard(String),
     /// A message that waits as context says something else now.
     Reworded {

@@ -9,6 +9,7 @@ mod attempt;
 mod delivery;
 mod lanes;
 mod outage;
+mod posted;
 mod states;
 mod supervisor;
 #[cfg(test)]
@@ -25,10 +26,11 @@ use tokio_util::task::TaskTracker;
 
 pub use delivery::{Delivery, DeliveryStatus, FailedDelivery};
 pub(crate) use lanes::{LaneKey, OpenDelivery};
+pub use posted::Posted;
 #[cfg(test)]
 pub(crate) use states::Retry;
-pub(crate) use states::Verdict;
 pub use states::{DeliveryFailure, DeliveryState};
+pub(crate) use states::{Hold, Verdict};
 
 use crate::clock::Clock;
 use crate::journal::{AccountCounts, Journal, JournalError, NewDelivery, Update};
@@ -234,7 +236,7 @@ impl Outbox {
         Ok(revived)
     }
 
-    /// Forgets a delivery that was given up. `false`: there is none of this id.
+    /// Throws a delivery away that was given up: it is remembered, and never sent. `false`: there is none of this id.
     ///
     /// # Errors
     /// When it could not be stored.

@@ -9,14 +9,14 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::account::Bot;
 use super::client::Client;
 use super::entities::Me;
-use super::failure::ApiError;
+use super::failure::{ApiError, Refusal};
 use super::offset::{OffsetFile, Taken};
 use super::poller_slot::{self, PollerSlot};
 use super::polling::{Ask, Next, Polling};
 use super::{names, stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
-/// How long Telegram holds a poll when there is nothing.
+/// How long Telegram holds a poll when there is nothing, in seconds.
 const HOLD: u64 = 30;
 /// A poll that is over by then is dead. No completed poll for this long plus a pause is what OpenClaw's watchdog of two minutes looks
 /// for; sends do not count.
@@ -87,15 +87,17 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let mut has_webhook = true;
     // It has just said who we are; a quiet bot's first poll ends after half a minute only.
     works(io);
+    let mut hold = HOLD;
     loop {
         let ask = polling.ask(now_ms());
         let got = tokio::select! { biased;
             () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
-            got = get_updates(&client, ask, &mut has_webhook) => got,
+            got = get_updates(&client, ask, hold, &mut has_webhook) => got,
         };
         let next = match got {
             Ok(updates) => {
                 works(io);
+                hold = HOLD;
                 // Not interrupted: what the inbox took is to be remembered.
                 hand_over(bot, me, io, &mut polling, &mut offset, &mut answers, &updates)
                     .await
@@ -103,6 +105,9 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
             }
             Err(error) => {
                 client = bot.client.with_new_connections();
+                // It is to be known at once when Telegram answers again: what could not be sent waits for that. Another poller is
+                // only known by a poll that is held.
+                hold = if error.refusal() == Some(Refusal::Conflict) { HOLD } else { 0 };
                 Some(failed(&mut polling, &error, io))
             }
         };
@@ -119,12 +124,17 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
 }
 
 /// Asks for updates. A webhook that is set would keep them from us: the first time it is taken away, and what waits stays.
-async fn get_updates(client: &Client, ask: Ask, has_webhook: &mut bool) -> Result<Value, ApiError> {
+async fn get_updates(
+    client: &Client,
+    ask: Ask,
+    hold: u64,
+    has_webhook: &mut bool,
+) -> Result<Value, ApiError> {
     if *has_webhook {
         client.call("deleteWebhook", &json!({"drop_pending_updates": false})).await?;
         *has_webhook = false;
     }
-    let mut params = json!({"timeout": HOLD, "limit": ask.limit, "allowed_updates": update::KINDS});
+    let mut params = json!({"timeout": hold, "limit": ask.limit, "allowed_updates": update::KINDS});
     if let Some(offset) = ask.offset {
         super::account::set(&mut params, "offset", offset);
     }

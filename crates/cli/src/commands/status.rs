@@ -14,7 +14,7 @@ use openclaw_protocol::params::status::{
 use openclaw_protocol::params::usage::UsageStatusResult;
 use openclaw_sessions::store::read_newest_rows;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::default_models::{DefaultModels, ModelInUse};
 use super::gateway_probe::{Ask, GatewayItself, Probed, ask as ask_gateway};
@@ -128,6 +128,9 @@ pub(super) struct Status {
     link_channel: Value,
     pub(super) heartbeat: HeartbeatSummary,
     channel_summary: Value,
+    /// What became of what the accounts of chat platforms brought, by platform and account; ours. Absent where no gateway answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inbound: Option<Value>,
     pub(super) queued_system_events: Vec<Value>,
     pub(super) sessions: Sessions,
     pub(super) os: Os,
@@ -147,6 +150,21 @@ pub(super) struct Status {
     /// The quotas, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) usage: Option<UsageStatusResult>,
+}
+
+/// The counts of each account in an answer of `channels.status`.
+fn inbound(channels: &Value) -> Value {
+    let accounts = channels.get("channelAccounts").and_then(Value::as_object);
+    let counts = |account: &Value| {
+        let id = account.get("accountId")?.as_str()?;
+        Some((id.to_owned(), account.get("inbound")?.clone()))
+    };
+    let of_channel = |(channel, accounts): (&String, &Value)| {
+        let counts: Map<String, Value> =
+            accounts.as_array().into_iter().flatten().filter_map(counts).collect();
+        (!counts.is_empty()).then(|| (channel.clone(), Value::Object(counts)))
+    };
+    Value::Object(accounts.into_iter().flatten().filter_map(of_channel).collect())
 }
 
 /// The sessions as the gateway's `status` has them.
@@ -228,6 +246,7 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
             agents: agents.iter().map(|id| config.heartbeat(id)).collect(),
         },
         channel_summary: summary("channelSummary").unwrap_or(json!([])),
+        inbound: probed.channels.as_ref().map(inbound),
         queued_system_events: match summary("queuedSystemEvents") {
             Some(Value::Array(events)) => events,
             Some(_) | None => Vec::new(),

@@ -45,6 +45,10 @@ const LARGEST_IMAGE: u64 = 20 * 1_000_000;
 const FETCHED_AT_ONCE: usize = 10;
 /// Bytes, as the limits of the configuration have them.
 const MEGABYTE: f64 = 1024.0 * 1024.0;
+/// How the ids of refusals begin.
+pub(super) const REFUSED: &str = "refused";
+/// How the ids of what is told of files that are too large begin.
+pub(super) const TOO_LARGE: &str = "too-large";
 /// What clients of the reference know.
 const NOT_AUTHORISED: &str = "You are not authorized to use this command.";
 /// Messages of a direct chat that were too old to be answered and are told with the next one.
@@ -103,12 +107,18 @@ fn answer_id(event: &Inbound) -> String {
 fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> String {
     let Address { channel, account, target, thread } = &event.address;
     let minute = dispatch.shared().clock.now_ms() / 60_000;
-    format!("{what}:{channel}:{account}:{target}:{}:{minute}", thread.as_deref().unwrap_or_default())
+    let about = told_there(what, channel, account, target);
+    format!("{about}:{}:{minute}", thread.as_deref().unwrap_or_default())
+}
+
+/// How the ids of all that begin that a conversation is told in this way.
+pub(super) fn told_there(what: &str, channel: &str, account: &str, target: &str) -> String {
+    format!("{what}:{channel}:{account}:{target}")
 }
 
 /// Tells somebody who chose a command in the platform's menu that they may not give it.
 pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound) {
-    let id = told_once_in_a_while(dispatch, "refused", event);
+    let id = told_once_in_a_while(dispatch, REFUSED, event);
     send(dispatch, id, event.address.clone(), None, Part::text(NOT_AUTHORISED)).await;
 }
 
@@ -118,7 +128,7 @@ async fn tell_too_large(dispatch: &Dispatch, first: &Admitted, limit: u64) {
     let megabytes = (limit as f64 * 10.0 / MEGABYTE).round() / 10.0;
     let text = format!("⚠️ File too large. Maximum size is {megabytes}MB.");
     let reply_to = first.message().map(|message| message.message_id.clone());
-    let id = told_once_in_a_while(dispatch, "too-large", &first.event);
+    let id = told_once_in_a_while(dispatch, TOO_LARGE, &first.event);
     let (address, key) = (first.event.address.clone(), first.route.session_key.clone());
     send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }

@@ -4,6 +4,7 @@ mod work;
 
 use std::sync::Arc;
 
+use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
 use openclaw_sessions::SessionKey;
@@ -11,12 +12,13 @@ use serde_json::Value;
 
 use self::work::Work;
 use super::offline::LATE_MS;
-use super::{ArrivalRecord, Fate};
+use super::{ArrivalRecord, Fate, handover};
 use crate::api::RunOutcome;
 use crate::handle::Dispatch;
 use crate::inbox::{AskedRecords, Known, MessageRecord};
+use crate::job::copies_of;
 use crate::journal::JournalError;
-use crate::outbox::{DeliveryStatus, OutboxError};
+use crate::outbox::{DeliveryFailure, DeliveryState, DeliveryStatus, OutboxError};
 
 /// Events that one id may name: those of a message, its edits and reactions.
 const MOST: u32 = 50;
@@ -51,7 +53,7 @@ impl Dispatch {
             runs.push(self.run(&message.run_id.clone(), Some(message)).await?);
         }
         let tally = journal.arrival_tally().await?.into_iter().collect();
-        let deliveries = deliveries.into_iter().map(delivery).collect();
+        let deliveries = self.told(deliveries).await?;
         Ok(TraceResult { events, runs, deliveries, tally })
     }
 
@@ -98,22 +100,51 @@ impl Dispatch {
             }
             None => None,
         };
-        let answers = self.own_answers(&record).await?;
+        let answers = self.told(self.own_answers(&record).await?).await?;
         Ok(event(record, run, answers))
     }
 
     /// What the gateway said by itself to an event.
     async fn own_answers(&self, record: &ArrivalRecord) -> Result<Vec<DeliveryStatus>, JournalError> {
-        if !matches!(record.fate, Some(Fate::Handled(_))) {
-            return Ok(Vec::new());
-        }
-        let ids =
-            super::handover::own_ids(record.number, record.received_at, &record.account, &record.native_id);
+        let journal = &self.shared().journal;
         let mut answers = Vec::new();
-        for id in ids {
-            answers.extend(self.shared().journal.delivery(&id).await?);
+        let (is_handled, kinds): (bool, &[&str]) = match &record.fate {
+            Some(Fate::Handled(_)) => (true, &[handover::REFUSED, handover::TOO_LARGE]),
+            Some(Fate::Run(_)) => (false, &[handover::TOO_LARGE]),
+            Some(Fate::Noted | Fate::Dropped(_)) | None => return Ok(answers),
+        };
+        if is_handled {
+            let ArrivalRecord { number, received_at, account, native_id, .. } = record;
+            for id in handover::own_ids(*number, *received_at, account, native_id) {
+                answers.extend(journal.delivery(&id).await?);
+            }
+        }
+        // Such is said once a minute at most, however many there are: it answers those that were being looked at.
+        let decided_at = record.decided_at.unwrap_or(record.received_at);
+        for what in kinds {
+            let about = handover::told_there(what, &record.channel, &record.account, &record.target);
+            let told = journal.deliveries_of(&RunId::new(about)).await?;
+            answers.extend(
+                told.into_iter().filter(|told| (record.received_at..=decided_at).contains(&told.accepted_at)),
+            );
         }
         Ok(answers)
+    }
+
+    /// Deliveries, each with what it waits for.
+    async fn told(&self, deliveries: Vec<DeliveryStatus>) -> Result<Vec<TraceDelivery>, JournalError> {
+        let mut told = Vec::with_capacity(deliveries.len());
+        for status in deliveries {
+            let waits_for = match status.state {
+                DeliveryState::Pending => self.shared().journal.delivery_ahead_of(&status.id).await?,
+                DeliveryState::Sending
+                | DeliveryState::Uncertain
+                | DeliveryState::Sent
+                | DeliveryState::Failed => None,
+            };
+            told.push(TraceDelivery { waits_for, ..delivery(status) });
+        }
+        Ok(told)
     }
 
     async fn run(&self, run_id: &RunId, message: Option<MessageRecord>) -> Result<TraceRun, JournalError> {
@@ -133,7 +164,7 @@ impl Dispatch {
         let mut run = TraceRun {
             run_id: run_id.to_string(),
             events: own.into_iter().rev().map(|record| record.native_id).collect(),
-            deliveries: deliveries.into_iter().map(delivery).collect(),
+            deliveries: self.told(deliveries).await?,
             took: took.into_iter().map(|taken| taken.run_id.to_string()).collect(),
             ..of_known(known)
         };
@@ -147,7 +178,9 @@ impl Dispatch {
             run.attempts = Some(message.attempts);
             run.stopped_by = message.stop;
         }
-        if let Some(Work { model_calls, tools, silence }) = work {
+        if let Some(Work { model_calls, tools, silence, is_command, was_read_before }) = work {
+            run.is_command = is_command.then_some(true);
+            run.was_read_before = was_read_before.then_some(true);
             run.model_calls = Some(model_calls);
             run.tools = tools;
             run.silence = silence.filter(|_| run.state == "ok").map(str::to_owned);
@@ -164,10 +197,13 @@ impl Dispatch {
         let row = runner.entry_or_none(&key).await;
         let row = row.filter(|row| row.session_id.as_ref() == Some(&session_id));
         let entry_ids = message.entry_ids.clone();
+        let [_, fresh_id] = &entry_ids;
+        let was_copied = message.queue_mode.as_deref() == Some(QueueMode::SteerBacklog.as_str());
+        let copies = if was_copied { copies_of(fresh_id).to_vec() } else { Vec::new() };
         let read = move || {
             let named = row.and_then(|row| transcripts.find(&agent, &row));
             let transcript = named.or_else(|| transcripts.of_new(&agent, &session_id).ok())?;
-            work::of(transcripts.reader(&transcript).as_ref(), &entry_ids).ok().flatten()
+            work::of(transcripts.reader(&transcript).as_ref(), &entry_ids, &copies).ok().flatten()
         };
         tokio::task::spawn_blocking(read).await.ok().flatten()
     }
@@ -219,7 +255,7 @@ fn of_known(known: Option<Known>) -> TraceRun {
     run
 }
 
-fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStatus>) -> TraceEvent {
+fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<TraceDelivery>) -> TraceEvent {
     let (fate, reason) = match &record.fate {
         Some(fate) => {
             let (name, reason, _) = fate.columns();
@@ -247,7 +283,7 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<DeliveryStat
         session_key,
         matched_by,
         run,
-        answers: answers.into_iter().map(delivery).collect(),
+        answers,
     }
 }
 
@@ -269,6 +305,8 @@ fn delivery(status: DeliveryStatus) -> TraceDelivery {
         uncertain: status.may_repeat,
         message_ids: status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default(),
         error: status.error,
+        waits_for: None,
+        is_discarded: (status.given_up == Some(DeliveryFailure::Discarded)).then_some(true),
         accepted_at: status.accepted_at,
         next_at: status.next_at,
         ended_at: status.ended_at,

@@ -1,6 +1,7 @@
 //! What every [`Journal`] does: the suite is run on each implementation.
 
 use std::path::Path;
+use std::time::Duration;
 
 use openclaw_channels::{Address, Part, Receipt};
 use openclaw_protocol::{AgentId, SessionKey};
@@ -62,6 +63,8 @@ on_each! {
     blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
     what_stands_behind_a_part_that_was_put_off_is_cut_off
+    what_a_platform_asked_for_holds_the_conversation
+    what_waits_behind_another_delivery_is_known
     what_was_promised_is_told_by_the_next_start_once
     a_line_waits_until_the_run_that_told_it_has_ended
     a_closed_journal_refuses_everything
@@ -549,6 +552,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         attempts: 0,
         accepted_at,
         is_cut_off: false,
+        hold: None,
     };
     assert_eq!(journal.stored_delivery(number).await.unwrap(), Some(whole));
     assert_eq!(journal.stored_delivery(number + 1).await.unwrap(), None);
@@ -673,8 +677,73 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
         journal.stored_delivery(revived.number).await.unwrap().unwrap();
     let delivery = delivery.unwrap();
     assert_eq!((delivery.id.as_str(), delivery.expires_at, attempts), ("b", None, 0));
-    assert_eq!(journal.delivery("c").await.unwrap(), None);
-    assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::New), "its id is forgotten");
+    assert_eq!(status(&journal, "b").await.error, None, "the old reason is none any more");
+    let discarded = status(&journal, "c").await;
+    assert_eq!(
+        (discarded.state, discarded.given_up, discarded.error.as_deref()),
+        (DeliveryState::Failed, Some(DeliveryFailure::Discarded), Some("no such chat"))
+    );
+    for past in [Update::Discard("c".to_owned()), Update::Revive { id: "c".to_owned(), now: 5_000 }] {
+        assert_eq!(journal.update(past).await, Ok(false), "nothing of it is left to be sent");
+    }
+    assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::Known(Box::new(discarded))));
+    let Address { channel, account, .. } = note("c").delivery.address;
+    assert_eq!(journal.account_counts(&channel, &account).await.unwrap().failed, 1, "a alone");
+}
+
+/// Also behind a restart.
+async fn what_a_platform_asked_for_holds_the_conversation(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let mut elsewhere = note("elsewhere:1");
+    elsewhere.delivery.address.target = "elsewhere".to_owned();
+    for new in [note("a:1"), note("a:2"), note("b:1"), elsewhere] {
+        journal.deliver(new).await.unwrap();
+    }
+    let held = async |journal: &Arc<dyn Journal>| {
+        let mut found = Vec::new();
+        for open in journal.open_deliveries(0).await.unwrap() {
+            let stored = journal.stored_delivery(open.number).await.unwrap().unwrap();
+            found.extend(stored.hold.map(|hold| (hold, stored.into_id())));
+        }
+        found
+    };
+    assert_eq!(held(&journal).await, []);
+    let put_off = |id: &str, hold: Option<u64>| {
+        let hold = hold.map(Duration::from_secs);
+        tried(id, Verdict::Failed { reason: "busy".to_owned(), why: DeliveryFailure::PutOff, hold })
+    };
+    journal.update(sending("a:1", 1)).await.unwrap();
+    journal.update(put_off("a:1", Some(900))).await.unwrap();
+    let now = status(&journal, "a:1").await.ended_at.unwrap();
+    let hold = Hold { asked_at: now, until: now + 900_000 };
+    let expect = [(hold, "a:2".to_owned()), (hold, "b:1".to_owned())];
+    assert_eq!(held(&journal).await, expect);
+    // The parts behind it ask for nothing.
+    journal.update(put_off("a:2", None)).await.unwrap();
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    assert_eq!(held(&journal).await, expect[1..]);
+    // A person does not wait for it.
+    assert_eq!(journal.update(Update::Revive { id: "a:1".to_owned(), now }).await, Ok(true));
+    assert_eq!(held(&journal).await, []);
+}
+
+async fn what_waits_behind_another_delivery_is_known(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let mut elsewhere = note("elsewhere");
+    elsewhere.delivery.address.target = "elsewhere".to_owned();
+    for new in [note("a"), elsewhere, note("b"), note("c")] {
+        journal.deliver(new).await.unwrap();
+    }
+    let ahead = async |id: &str| journal.delivery_ahead_of(id).await.unwrap();
+    let a = || Some("a".to_owned());
+    for (id, expect) in [("a", None), ("elsewhere", None), ("b", a()), ("c", a()), ("unknown", None)] {
+        assert_eq!(ahead(id).await, expect, "{id}");
+    }
+    journal.update(sending("a", 1)).await.unwrap();
+    journal.update(sent("a")).await.unwrap();
+    assert_eq!((ahead("a").await, ahead("b").await, ahead("c").await), (None, None, Some("b".to_owned())));
 }
 
 async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
@@ -695,7 +764,7 @@ async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
         }
         found
     };
-    let put_off = |why| tried("run:2", Verdict::Failed { reason: "busy".to_owned(), why });
+    let put_off = |why| tried("run:2", Verdict::failed("busy".to_owned(), why));
     let revive = Update::Revive { id: "run:2".to_owned(), now: 1 };
     for (why, expect, state) in [
         (DeliveryFailure::Refused, Vec::new(), DeliveryState::Pending),

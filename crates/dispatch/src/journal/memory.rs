@@ -21,7 +21,7 @@ use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, 
 use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::outbox::{
-    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, LaneKey,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, LaneKey,
     OpenDelivery, Verdict,
 };
 use crate::queue::DropRule;
@@ -400,8 +400,9 @@ impl State {
                 item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
                     Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
-                    Verdict::Failed { reason, why } => {
-                        (item.error, item.given_up) = (Some(reason), Some(why))
+                    Verdict::Failed { reason, why, hold } => {
+                        (item.error, item.given_up) = (Some(reason), Some(why));
+                        item.next_at = now + hold.map_or(0, |hold| i64::try_from(hold.as_millis()).unwrap());
                     }
                     Verdict::Retry(retry) => {
                         item.attempts = retry.attempts;
@@ -411,22 +412,20 @@ impl State {
                 true
             }
             Update::Revive { id, now } => {
-                let failed = self.item(&id).filter(|item| item.state == DeliveryState::Failed);
-                failed
-                    .map(|item| {
-                        item.state =
-                            item.given_up.take().map_or(DeliveryState::Pending, DeliveryFailure::revived);
-                        item.attempts = 0;
-                        item.delivery.expires_at = None;
-                        item.ended_at = None;
-                        item.next_at = now;
-                    })
-                    .is_some()
+                let Some(item) = self.item(&id).filter(|item| item.state == DeliveryState::Failed) else {
+                    return false;
+                };
+                let Some(revived) = item.given_up.and_then(DeliveryFailure::revived) else { return false };
+                (item.state, item.given_up, item.error) = (revived, None, None);
+                item.attempts = 0;
+                item.delivery.expires_at = None;
+                item.ended_at = None;
+                item.next_at = now;
+                true
             }
             Update::Discard(id) => {
-                let before = self.deliveries.len();
-                self.deliveries.retain(|item| item.delivery.id != id || item.state != DeliveryState::Failed);
-                self.deliveries.len() < before
+                let failed = self.item(&id).filter(|item| item.is_listed());
+                failed.map(|item| item.given_up = Some(DeliveryFailure::Discarded)).is_some()
             }
             Update::Reworded { conversation, message_id, text } => {
                 let waits = |arrived: &&mut Arrived| {
@@ -543,13 +542,28 @@ impl Arrived {
 }
 
 impl StoredItem {
+    /// Whether it was given up, and not thrown away.
+    fn is_listed(&self) -> bool {
+        self.state == DeliveryState::Failed && self.given_up != Some(DeliveryFailure::Discarded)
+    }
+
+    /// What its platform asked for when it put this one off.
+    fn hold(&self) -> Option<Hold> {
+        let hold = Hold { asked_at: self.ended_at?, until: self.next_at };
+        (self.state == DeliveryState::Failed && hold.until > hold.asked_at).then_some(hold)
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        LaneKey::from(&self.delivery.address) == LaneKey::from(&other.delivery.address)
+    }
+
     /// Whether it was given up, and takes one behind it in the same message with it.
     fn cuts_off(&self, other: &Self) -> bool {
         let message_of = |item: &Self| Delivery::message_of(&item.delivery.id).to_owned();
         self.number < other.number
             && self.given_up.is_some_and(DeliveryFailure::takes_the_rest)
             && message_of(self) == message_of(other)
-            && LaneKey::from(&self.delivery.address) == LaneKey::from(&other.delivery.address)
+            && self.is_beside(other)
     }
 
     fn status(&self) -> DeliveryStatus {
@@ -682,9 +696,9 @@ impl Journal for MemoryJournal {
         self.work(move |state| {
             let is_its = |at: &Address| at.channel == channel && at.account == account;
             let waits = |arrived: &&Arrived| arrived.decided.is_none() && is_its(&arrived.new.event.address);
-            let count = |wanted: fn(DeliveryState) -> bool| {
+            let count = |wanted: fn(&StoredItem) -> bool| {
                 let items = state.deliveries.iter();
-                items.filter(|item| is_its(&item.delivery.address) && wanted(item.state)).count() as u64
+                items.filter(|item| is_its(&item.delivery.address) && wanted(item)).count() as u64
             };
             let mut events: BTreeMap<(String, Option<String>), (u64, u64)> = BTreeMap::new();
             for arrived in state.arrivals.iter().filter(|arrived| is_its(&arrived.new.event.address)) {
@@ -699,8 +713,8 @@ impl Journal for MemoryJournal {
             Ok(AccountCounts {
                 events: events.into_iter().map(event).collect(),
                 inbox: state.arrivals.iter().filter(waits).count() as u64,
-                pending: count(DeliveryState::is_open),
-                failed: count(|state| state == DeliveryState::Failed),
+                pending: count(|item| item.state.is_open()),
+                failed: count(StoredItem::is_listed),
                 last_sent_at: None,
             })
         })
@@ -749,10 +763,20 @@ impl Journal for MemoryJournal {
         })
     }
 
+    fn delivery_ahead_of(&self, id: &str) -> JournalFuture<'_, Option<String>> {
+        let id = id.to_owned();
+        self.work(move |state| {
+            let open = || state.deliveries.iter().filter(|item| item.state.is_open());
+            let Some(own) = open().find(|item| item.delivery.id == id) else { return Ok(None) };
+            let first = open().find(|item| item.is_beside(own)).filter(|first| first.number < own.number);
+            Ok(first.map(|first| first.delivery.id.clone()))
+        })
+    }
+
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
         self.work(|state| {
             let newest_first = state.deliveries.iter().rev();
-            let failed = newest_first.filter(|item| item.state == DeliveryState::Failed);
+            let failed = newest_first.filter(|item| item.is_listed());
             let whole = |item: &StoredItem| FailedDelivery {
                 status: item.status(),
                 part: Some(item.delivery.part.clone()),
@@ -782,6 +806,12 @@ impl Journal for MemoryJournal {
                 attempts: item.attempts,
                 accepted_at: item.accepted_at,
                 is_cut_off: state.deliveries.iter().any(|other| other.cuts_off(item)),
+                hold: state
+                    .deliveries
+                    .iter()
+                    .rev()
+                    .filter(|other| other.is_beside(item))
+                    .find_map(StoredItem::hold),
             }))
         })
     }

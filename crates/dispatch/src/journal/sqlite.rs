@@ -235,6 +235,11 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::named(db, &id)))
     }
 
+    fn delivery_ahead_of(&self, id: &str) -> JournalFuture<'_, Option<String>> {
+        let id = id.to_owned();
+        Box::pin(self.read(move |db| deliveries::ahead_of(db, &id)))
+    }
+
     fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
         Box::pin(self.read(move |db| deliveries::failed(db, most)))
     }

@@ -16,24 +16,19 @@ use super::guard::Mark;
 use super::perform::Acting;
 use super::place::Place;
 use crate::handle::DeliverError;
-use crate::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
+use crate::outbox::{Delivery, Enqueued, Posted};
 use crate::reply::settings::{ReplySettings, Surface};
 use crate::reply::threading::ReplyFilter;
 
 /// How long a platform may take before whoever asked is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What became of the parts of one message.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Posted {
-    /// The platform's ids of what was made of it.
-    pub(super) message_ids: Vec<String>,
-    /// Why parts were given up.
-    pub(super) failures: Vec<String>,
-    /// Parts that wait, and why if that is known.
-    pub(super) waiting: Vec<Option<String>>,
-    /// Parts that a hook kept back.
-    pub(super) withheld: usize,
+/// What became of a message.
+struct Letter {
+    /// Of its parts.
+    posted: Posted,
+    /// Whether a hook kept all of it back.
+    is_withheld: bool,
 }
 
 /// Sends text and files.
@@ -97,15 +92,15 @@ pub(super) async fn letter(
         parts.iter_mut().for_each(Part::play_as_gif);
     }
     too_large(&parts, files)?;
-    let posted = acting.post(place, parts).await?;
+    let letter = acting.post(place, parts).await?;
     if let Some(turn) = acting.turn
-        && posted.failures.is_empty()
+        && letter.posted.failures.is_empty()
     {
         turn.sent(&text, &place.address);
     }
     told(
         place,
-        &posted,
+        &letter,
         args.flag("bestEffort"),
         json!({"mediaUrl": names.first(), "mediaUrls": several(&names)}),
     )
@@ -141,8 +136,8 @@ pub(super) async fn poll(
         silent: args.flag("silent"),
         ..Part::text("")
     };
-    let posted = acting.post(place, vec![part]).await?;
-    told(place, &posted, false, asked)
+    let letter = acting.post(place, vec![part]).await?;
+    told(place, &letter, false, asked)
 }
 
 /// Sends a sticker.
@@ -165,36 +160,29 @@ pub(super) async fn sticker(
         silent: args.flag("silent"),
         ..Part::text("")
     };
-    let posted = acting.post(place, vec![part]).await?;
-    told(place, &posted, false, json!({}))
+    let letter = acting.post(place, vec![part]).await?;
+    told(place, &letter, false, json!({}))
 }
 
 impl Acting<'_> {
     /// Stores the parts, and waits for the platform. One that was stored before, by the same call, is not sent again.
-    pub(super) async fn post(&self, place: &Place, parts: Vec<Part>) -> Result<Posted, MessageError> {
-        let mut posted = Posted::default();
-        let mut ids = Vec::new();
+    async fn post(&self, place: &Place, parts: Vec<Part>) -> Result<Letter, MessageError> {
+        let (mut ids, mut withheld) = (Vec::new(), 0);
         for (at, part) in parts.into_iter().enumerate() {
             let id = format!("{}.{}", self.id, at + 1);
             match self.store(place, &id, part, self.session_key.clone()).await? {
                 Enqueued::New | Enqueued::Known(_) => ids.push(id),
-                Enqueued::Withheld => posted.withheld += 1,
+                Enqueued::Withheld => withheld += 1,
             }
         }
-        let outbox = &self.runner.shared.outbox;
         // Nobody knows when an account that is not at work will be.
         let patience = if place.is_at_work { PATIENCE } else { Duration::ZERO };
-        let deadline = tokio::time::Instant::now() + patience;
-        for id in ids {
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            let outcome = tokio::select! { biased;
-                () = self.is_cancelled() => return Err(MessageError::Stopped),
-                outcome = outbox.outcome(&id, left) => outcome,
-            };
-            let status = outcome.map_err(|error| MessageError::Failed(error.to_string()))?;
-            posted.note(status);
-        }
-        Ok(posted)
+        let posted = tokio::select! { biased;
+            () = self.is_cancelled() => return Err(MessageError::Stopped),
+            posted = self.runner.shared.outbox.posted(&ids, patience) => posted,
+        };
+        let posted = posted.map_err(|error| MessageError::Failed(error.to_string()))?;
+        Ok(Letter { posted, is_withheld: withheld > 0 && ids.is_empty() })
     }
 
     async fn store(
@@ -214,27 +202,6 @@ impl Acting<'_> {
     }
 }
 
-impl Posted {
-    fn note(&mut self, status: Option<DeliveryStatus>) {
-        let Some(status) = status else {
-            return self.failures.push("it is not in the outbox any more".to_owned());
-        };
-        match status.state {
-            DeliveryState::Sent => {
-                self.message_ids
-                    .extend(status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default());
-            }
-            DeliveryState::Failed => {
-                self.failures.push(status.error.unwrap_or_else(|| "the platform refused it".to_owned()));
-            }
-            DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
-                self.waiting.push(status.error);
-            }
-        }
-    }
-}
-
-/// The message that is quoted: the one that is named, or one that a tag in the text asks for, as far as the mode lets the turn quote.
 /// The message that is named to be answered has to be one that the platform can have.
 fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
     let Some(id) = args.word("replyTo") else { return Ok(()) };
@@ -242,6 +209,7 @@ fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError
     checked.map_err(|error| MessageError::Invalid(format!("replyTo: {error}")))
 }
 
+/// The message that is quoted: the one that is named, or one that a tag in the text asks for, as far as the mode lets the turn quote.
 fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option<ReplyTo>) -> Option<String> {
     let bound = acting.bound.as_ref().filter(|bound| {
         bound.address.channel == place.address.channel && bound.address.target == place.address.target
@@ -313,17 +281,12 @@ pub(super) fn dry(place: &Place, more: Value) -> Value {
 }
 
 /// What was done.
-fn told(place: &Place, posted: &Posted, best_effort: bool, more: Value) -> Result<Value, MessageError> {
-    let count = posted.failures.len() + posted.message_ids.len().max(posted.waiting.len());
-    let why = posted.failures.join("; ");
-    if !posted.failures.is_empty() && (!best_effort || posted.message_ids.is_empty()) {
-        let what = match posted.message_ids.len() + posted.waiting.len() {
-            0 => why,
-            sent => format!("{} of {count} parts were not sent, {sent} were: {why}", posted.failures.len()),
-        };
-        return Err(MessageError::Failed(what));
+fn told(place: &Place, letter: &Letter, best_effort: bool, more: Value) -> Result<Value, MessageError> {
+    let Letter { posted, is_withheld } = letter;
+    if let Some(why) = posted.failure().filter(|_| !best_effort || posted.sent == 0) {
+        return Err(MessageError::Failed(why));
     }
-    if posted.withheld > 0 && posted.message_ids.is_empty() && posted.waiting.is_empty() {
+    if *is_withheld {
         return Err(MessageError::Failed("a hook keeps the message back".to_owned()));
     }
     let mut fields = frame(place);
@@ -344,7 +307,7 @@ fn told(place: &Place, posted: &Posted, best_effort: bool, more: Value) -> Resul
         );
         fields.insert("note".to_owned(), json!(note));
     }
-    if !why.is_empty() {
+    if !posted.failures.is_empty() {
         fields.insert("errors".to_owned(), json!(posted.failures));
     }
     Ok(with(fields, more))

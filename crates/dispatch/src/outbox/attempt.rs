@@ -42,7 +42,7 @@ pub(super) async fn attempt(inner: &Inner, number: i64, account: Arc<dyn Account
 }
 
 async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) -> Ended {
-    let StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off } = stored;
+    let StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off, hold } = stored;
     let delivery = match delivery {
         Ok(delivery) => delivery,
         Err(Unreadable { id, why }) => {
@@ -57,7 +57,10 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     }
     if is_cut_off && state == DeliveryState::Pending {
         let reason = "what stands before it in the same message was given up".to_owned();
-        return settle(inner, delivery, Verdict::Failed { reason, why: DeliveryFailure::PutOff }).await;
+        return settle(inner, delivery, Verdict::failed(reason, DeliveryFailure::PutOff)).await;
+    }
+    if let Some(left) = hold.and_then(|hold| hold.left(now)) {
+        return Ended::Retry(left);
     }
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;

@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(15);
 /// The longest, where nothing was sent for certain: the platform can't be reached.
 const UNREACHABLE_PAUSE: Duration = FIRST_PAUSE;
 /// The longest elsewhere. Each try may have had its effect.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// So many conversations in which the platform failed, and it is not for what is said in one of them.
 const SEVERAL: usize = 2;
 
@@ -43,6 +43,8 @@ pub(super) struct Outage {
     next: Option<Instant>,
     /// The delivery that is being tried.
     tried: Option<i64>,
+    /// How often the account has begun to hear from it again.
+    returns: u64,
 }
 
 impl Outage {
@@ -53,7 +55,12 @@ impl Outage {
 
     /// It hears from it again.
     pub(super) fn back(&mut self) {
-        *self = Self { tried: self.tried, ..Self::default() };
+        *self = Self { tried: self.tried, returns: self.returns + 1, ..Self::default() };
+    }
+
+    /// How often the platform could be reached again so far: a try that began before the last time may have met what is over by now.
+    pub(super) fn returns(&self) -> u64 {
+        self.returns
     }
 
     /// What a try in a conversation came to.
@@ -73,7 +80,8 @@ impl Outage {
             }
             // It answered.
             Ok(_) | Err(SendError::Final { .. } | SendError::Retry { after: Some(_), .. }) => {
-                *self = Self { is_lost: self.is_lost, tried: self.tried, ..Self::default() };
+                let returns = self.returns + u64::from(self.is_down());
+                *self = Self { is_lost: self.is_lost, tried: self.tried, returns, ..Self::default() };
                 return Platform::Works;
             }
             // Nothing went out.

@@ -134,6 +134,11 @@ impl Accounts {
         self.with_outage(&lane.channel, &lane.account, |outage| outage.ended(number));
     }
 
+    /// How often the platform of a conversation could be reached again so far.
+    fn returns(&self, lane: &LaneKey) -> u64 {
+        self.with_outage(&lane.channel, &lane.account, |outage| outage.returns()).unwrap_or_default()
+    }
+
     /// When something may be tried in a conversation. `None`: when something else has happened.
     fn not_before(&self, lane: &LaneKey) -> Option<Instant> {
         let now = Instant::now();
@@ -171,11 +176,19 @@ pub(super) struct Supervisor {
     lanes: Lanes,
     tasks: JoinSet<Ended>,
     /// What each task tries.
-    tried: HashMap<Id, (LaneKey, i64)>,
+    tried: HashMap<Id, Tried>,
     /// The last number that was read.
     seen: i64,
     /// When to read again after the disk refused.
     reread: Option<Instant>,
+}
+
+/// A delivery that is being tried.
+struct Tried {
+    lane: LaneKey,
+    number: i64,
+    /// How often its platform could be reached again by then.
+    returns: u64,
 }
 
 enum Step {
@@ -261,7 +274,8 @@ impl Supervisor {
             };
             let shared = Arc::clone(&inner);
             let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, account).await });
-            self.tried.insert(task.id(), (lane, number));
+            let returns = inner.accounts.returns(&lane);
+            self.tried.insert(task.id(), Tried { lane, number, returns });
         }
     }
 
@@ -270,7 +284,7 @@ impl Supervisor {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        let Some((lane, number)) = self.tried.remove(&id) else { return };
+        let Some(Tried { lane, number, returns }) = self.tried.remove(&id) else { return };
         let ended = match ended {
             Ok((_, ended)) => ended,
             Err(error) => {
@@ -281,6 +295,10 @@ impl Supervisor {
         let settled = match ended {
             Ended::Over => Settled::Over,
             Ended::Retry(pause) => Settled::Retry(Instant::now() + pause),
+            // It met an outage that has ended while that was being stored.
+            Ended::Pause(_) if self.inner.accounts.returns(&lane) != returns => {
+                Settled::Pause(Instant::now())
+            }
             Ended::Pause(pause) => Settled::Pause(Instant::now() + pause),
         };
         self.lanes.settle(&lane, settled);

@@ -172,7 +172,9 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     rig.accept("c", "x").await;
     rig.over("c").await;
     assert!(rig.outbox.discard("c").await.unwrap() && !rig.outbox.discard("a").await.unwrap());
-    assert_eq!(rig.outbox.find("c").await.unwrap(), None);
+    let discarded = rig.status("c").await;
+    assert_eq!(discarded.given_up, Some(DeliveryFailure::Discarded));
+    assert_eq!(rig.revive(&["c"]).await, [""; 0], "it was thrown away");
     rig.end().await;
 }
 
@@ -276,25 +278,76 @@ async fn a_platform_that_is_down_for_hours_costs_no_delivery_and_few_tries() {
     }
 }
 
+/// Others arrive meanwhile: it is not known whether the platform or the message is to blame.
 #[tokio::test(start_paused = true)]
-async fn what_the_platform_fails_alone_is_given_up_while_others_arrive() {
+async fn what_a_platform_fails_in_one_conversation_waits_as_in_an_outage_and_is_given_up_after_a_day() {
     let dir = tempfile::tempdir().unwrap();
-    let platform = Platform::new(Knows::Nothing, (0..5).map(|_| down()));
+    let platform = Platform::new(Knows::Nothing, (0..9).map(|_| down()));
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
+    rig.accept("long:1", "x").await;
+    rig.accept("next:1", "x").await;
+    platform.asked(9).await;
+    rig.accept("other:1", "y").await;
+    assert_eq!(rig.over("other:1").await.state, DeliveryState::Sent, "another conversation goes on");
+    rig.over("next:1").await;
+    assert_eq!(platform.shown_in("x"), ["long:1", "next:1"], "half an hour of it is no reason");
+
+    platform.script((0..2_000).map(|_| down()));
+    let begun = tokio::time::Instant::now();
     rig.accept("bad:1", "x").await;
     rig.accept("bad:2", "x").await;
-    let failed = rig.over("bad:1").await;
-    assert_eq!((failed.attempts, failed.given_up), (5, Some(DeliveryFailure::PutOff)));
+    while rig.status("bad:1").await.state.is_open() {
+        pass(&rig, 60).await;
+    }
+    assert_eq!(rig.status("bad:1").await.given_up, Some(DeliveryFailure::PutOff));
+    let hours = begun.elapsed().as_secs() / 3600;
+    assert!((22..=25).contains(&hours), "{hours} hours");
     assert_eq!(
         rig.over("bad:2").await.given_up,
         Some(DeliveryFailure::PutOff),
         "not without the part before it"
     );
+    platform.clear_script();
     rig.accept("good:1", "x").await;
     rig.over("good:1").await;
-    assert_eq!(platform.shown_in("x"), ["good:1"]);
+    assert_eq!(platform.shown_in("x"), ["long:1", "next:1", "good:1"]);
     rig.end().await;
+}
+
+/// The platform asked for a quarter of an hour, and the process ended.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_gave_up_a_message_holds_its_conversation_also_behind_a_restart() {
+    const MINUTE: i64 = 60_000;
+    let long = || {
+        Reply::Refuse(SendError::Retry { reason: "429".to_owned(), after: Some(Duration::from_secs(900)) })
+    };
+    // What the clock says at the next start, in minutes from then on, and how many seconds the conversation waits. Of a clock that was
+    // put back by far nothing is left but the longest pause of a start.
+    for (jump, expect) in [(0, 900), (10, 300), (-5, 1_200), (-24 * 60, 600), (24 * 60, 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        let rig = Rig::open(dir.path());
+        rig.serve(&Platform::new(Knows::Nothing, [long()]));
+        rig.accept("a:1", "x").await;
+        rig.over("a:1").await;
+        rig.accept("b:1", "x").await;
+        rig.accept("c:1", "y").await;
+        rig.over("c:1").await;
+        assert_eq!(rig.status("b:1").await.state, DeliveryState::Pending);
+        let (crashed, then) = (crash(dir.path()), rig.now.load(Ordering::SeqCst));
+        rig.end().await;
+        let again = Rig::open(crashed.path());
+        again.now.store(then + jump * MINUTE, Ordering::SeqCst);
+        let platform = Platform::new(Knows::Nothing, []);
+        again.serve(&platform);
+        again.accept("d:1", "y").await;
+        again.over("d:1").await;
+        assert!(!(-15..=15).contains(&jump) || platform.shown_in("x").is_empty(), "{jump}");
+        pass(&again, expect).await;
+        pass(&again, 2).await;
+        assert_eq!(platform.shown_in("x").len(), 1, "{jump}");
+        again.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,6 +360,13 @@ async fn a_wait_that_is_too_long_gives_up_the_rest_of_the_message_and_a_retry_se
     for id in ["run:1", "run:2", "run:3", "next:1"] {
         rig.accept(id, "x").await;
     }
+    rig.over("run:3").await;
+    assert_eq!(
+        platform.shown_in("x"),
+        ["run:1"],
+        "what stands behind waits as long as the platform asked for"
+    );
+    pass(&rig, 901).await;
     rig.over("next:1").await;
     assert_eq!(platform.shown_in("x"), ["run:1", "next:1"]);
     // One that comes later, such as a block that was not written yet.

@@ -4,6 +4,7 @@
 use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::heartbeat::{Answering, strip as strip_heartbeat};
 use openclaw_agent::text::silent::is_silent;
+use openclaw_channels::markdown::escaped;
 
 use super::pipeline::media;
 use super::prefix::with_prefix;
@@ -24,7 +25,8 @@ pub fn normalised(payload: ReplyPayload, prefix: Option<&str>) -> Option<ReplyPa
 fn words(payload: &ReplyPayload) -> Option<String> {
     let text = strip_heartbeat(&payload.text, Answering::Message).shown?;
     let text = without_final_tags(&text);
-    let text = if payload.is_error { error_text(&text) } else { text };
+    // What failed says so in words of its own, which are no Markdown.
+    let text = if payload.is_error { escaped(&error_text(&text)) } else { text };
     let text = without_repeats(text.trim_end());
     (!text.trim().is_empty()).then_some(text)
 }
@@ -159,6 +161,8 @@ mod tests {
             (error("request timed out"), None, Some("LLM request timed out.")),
             (error("⚠️ exec failed: timeout"), None, Some("⚠️ exec failed: timeout")),
             (error("something new"), None, Some("something new")),
+            (error("no *such* tool_name"), Some("[M]"), Some("[M] no \\*such\\* tool\\_name")),
+            (text("# Title"), Some("[M]"), Some("[M]\n\n# Title")),
         ];
         for (payload, prefix, expect) in rows {
             let said = normalised(payload.clone(), prefix).map(|payload| payload.text);

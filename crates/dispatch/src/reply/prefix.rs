@@ -1,6 +1,7 @@
 //! What stands before every reply (spec `messages.md` §10.3).
 
 use openclaw_agent::text::silent::HEARTBEAT_TOKEN;
+use openclaw_channels::markdown::begins_with_block;
 
 /// What variables in a prefix stand for. What is not known stays as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,13 +41,17 @@ pub fn prefix(written: Option<&str>, context: &PrefixContext) -> Option<String> 
     Some(out)
 }
 
-/// The text with its prefix: not twice, not before nothing, not before a heartbeat's acknowledgement.
+/// The text with its prefix: not twice, not before nothing, not before a heartbeat's acknowledgement. It is a paragraph of its own where the
+/// text begins with what would be broken by words in front of it on the same line.
 pub fn with_prefix(text: &str, prefix: Option<&str>) -> String {
     let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else { return text.to_owned() };
     if text.trim().is_empty() || text.trim() == HEARTBEAT_TOKEN || text.starts_with(prefix) {
         return text.to_owned();
     }
-    format!("{prefix} {text}")
+    match begins_with_block(text) {
+        true => format!("{prefix}\n\n{}", text.trim_start_matches('\n')),
+        false => format!("{prefix} {text}"),
+    }
 }
 
 fn value(name: &str, context: &PrefixContext) -> Option<String> {
@@ -122,6 +127,11 @@ mod tests {
             ("", Some("[M]"), ""),
             ("hi", Some(""), "hi"),
             ("hi", None, "hi"),
+            ("# Title", Some("[M]"), "[M]\n\n# Title"),
+            ("\n```\nx\n```", Some("[M]"), "[M]\n\n```\nx\n```"),
+            ("[M]\n\n# Title", Some("[M]"), "[M]\n\n# Title"),
+            ("- a\n- b", Some("[M]"), "[M]\n\n- a\n- b"),
+            ("hi\n\n# Title", Some("[M]"), "[M] hi\n\n# Title"),
         ];
         for (text, prefix, expect) in rows {
             assert_eq!(with_prefix(text, prefix), expect, "{text:?}");

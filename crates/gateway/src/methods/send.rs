@@ -7,7 +7,7 @@ use std::time::Duration;
 use openclaw_channels::{
     Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry,
 };
-use openclaw_dispatch::outbox::{Delivery, DeliveryState, DeliveryStatus, Enqueued};
+use openclaw_dispatch::outbox::{Delivery, Enqueued, Posted};
 use openclaw_dispatch::{Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
@@ -16,7 +16,7 @@ use openclaw_protocol::params::channels::{
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::key::normalize_account_id;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::request::{Failure, RequestContext};
@@ -79,11 +79,12 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         text: answer.text,
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
-    let (sent, is_new) = hand_over(&ctx, parts, address, session_key, &key).await?;
-    if is_new {
+    let (posted, is_new) = hand_over(&ctx, parts, &address, session_key, &key).await?;
+    // What arrived was said there, also where a part of it was refused: of that the session is told by the outbox.
+    if is_new && posted.sent > 0 {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
-    Ok(sent)
+    sent(&ctx, &posted, &address, &key)
 }
 
 /// Any other action, as the `message` tool does it.
@@ -141,8 +142,8 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
         hours: params.duration_hours,
     };
     let part = Part { content, ..Part::text("") };
-    let (sent, _) = hand_over(&ctx, vec![part], place.address, None, &key).await?;
-    Ok(sent)
+    let (posted, _) = hand_over(&ctx, vec![part], &place.address, None, &key).await?;
+    sent(&ctx, &posted, &place.address, &key)
 }
 
 async fn place(
@@ -220,17 +221,17 @@ fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
     Ok(Sha256::digest(json).into())
 }
 
-/// Puts the parts into the outbox and waits for the platform. A repetition of the key hears of the first; whether it is none. A key that
-/// was used for something else is refused.
+/// Puts the parts into the outbox and waits for the platform: what became of them. A repetition of the key hears of the first; whether it
+/// is none. A key that was used for something else is refused.
 async fn hand_over(
     ctx: &RequestContext,
     parts: Vec<Part>,
-    address: Address,
+    address: &Address,
     session_key: Option<SessionKey>,
     key: &Key,
-) -> Result<(SendResult, bool), Failure> {
+) -> Result<(Posted, bool), Failure> {
     let dispatch = &ctx.gateway.dispatch;
-    let (mut last, mut is_new) = (None, false);
+    let (mut ids, mut is_new) = (Vec::new(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let id = format!("send:{}:{}", key.name, at + 1);
         let delivery = Delivery {
@@ -243,7 +244,10 @@ async fn hand_over(
         };
         let taken = dispatch.deliver(delivery).await;
         match taken.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))? {
-            Enqueued::New => (last, is_new) = (Some(id), true),
+            Enqueued::New => {
+                is_new = true;
+                ids.push(id);
+            }
             Enqueued::Known(first) if first.asked.is_some_and(|asked| asked != key.digest) => {
                 let text = format!(
                     "idempotencyKey \"{}\" was used for something else; send this with a key of its own",
@@ -251,53 +255,46 @@ async fn hand_over(
                 );
                 return Err(ErrorShape::invalid(text).into());
             }
-            Enqueued::Known(_) => last = Some(id),
+            Enqueued::Known(_) => ids.push(id),
             Enqueued::Withheld => {}
         }
     }
-    let Some(id) = last else {
+    if ids.is_empty() {
         return Err(ErrorShape::unavailable("Error: a hook keeps the message back").into());
-    };
+    }
     // Nobody knows when an account that is not at work will be.
     let is_at_work = ctx.gateway.platforms.at_work(&address.channel, &address.account).is_some();
     let patience = if is_at_work { PATIENCE } else { Duration::ZERO };
-    let status = dispatch.outbox().outcome(&id, patience).await;
-    let status = status.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
-    let why = || crate::channels::standing::why_not(&ctx.gateway, &address.channel, &address.account);
-    Ok((sent(status, &address, &key.name, why)?, is_new))
+    let posted = dispatch.outbox().posted(&ids, patience).await;
+    let posted = posted.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
+    Ok((posted, is_new))
 }
 
-/// `why` is what keeps the account from working, where the delivery itself does not know.
-fn sent(
-    status: Option<DeliveryStatus>,
-    address: &Address,
-    key: &str,
-    why: impl FnOnce() -> Option<String>,
-) -> Result<SendResult, Failure> {
-    let Some(status) = status else {
-        return Err(ErrorShape::unavailable("Error: the message is not in the outbox any more").into());
-    };
-    match status.state {
-        DeliveryState::Sent => {
-            let message_ids = status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default();
-            Ok(SendResult {
-                run_id: key.to_owned(),
-                message_id: message_ids.last().cloned().unwrap_or_default(),
-                channel: address.channel.clone(),
-                chat_id: Some(address.target.clone()),
-            })
-        }
-        DeliveryState::Failed => {
-            let why = status.error.unwrap_or_else(|| "the platform refused it".to_owned());
-            Err(ErrorShape::unavailable(format!("Error: {why}")).into())
-        }
-        DeliveryState::Pending | DeliveryState::Sending | DeliveryState::Uncertain => {
-            let why = status.error.or_else(why).map(|why| format!(" ({why})")).unwrap_or_default();
-            let text = format!(
+/// Success where the platform has all of it. Otherwise the details say what of it arrived.
+fn sent(ctx: &RequestContext, posted: &Posted, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+    let refusal = match (posted.failure(), posted.waiting.first()) {
+        (Some(why), _) => format!("Error: {why}"),
+        (None, Some(reason)) => {
+            let known =
+                || crate::channels::standing::why_not(&ctx.gateway, &address.channel, &address.account);
+            let why = reason.clone().or_else(known).map(|why| format!(" ({why})")).unwrap_or_default();
+            format!(
                 "the message is stored and waits for {} account \"{}\"{why}; it is sent by itself as soon as that works, do not send it again",
                 address.channel, address.account
-            );
-            Err(ErrorShape::unavailable(text).into())
+            )
         }
-    }
+        (None, None) => {
+            return Ok(SendResult {
+                run_id: key.name.clone(),
+                message_id: posted.message_ids.last().cloned().unwrap_or_default(),
+                channel: address.channel.clone(),
+                chat_id: Some(address.target.clone()),
+            });
+        }
+    };
+    let details = json!({
+        "runId": key.name, "channel": address.channel, "chatId": address.target, "messageIds": posted.message_ids,
+        "sent": posted.sent, "failed": posted.failures, "waiting": posted.waiting.len(),
+    });
+    Err(ErrorShape::unavailable(refusal).with_details(details).into())
 }

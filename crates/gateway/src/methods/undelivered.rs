@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openclaw_channels::{Content, registry};
-use openclaw_dispatch::outbox::{DeliveryFailure, FailedDelivery, Outbox, OutboxError};
+use openclaw_dispatch::outbox::{DeliveryFailure, DeliveryStatus, FailedDelivery, Outbox, OutboxError};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscardResult, MessageFailedParams, MessageFailedResult, MessageIdsParams,
@@ -102,9 +102,18 @@ async fn standing(
     let mut stand = BTreeMap::new();
     for id in ids {
         let found = outbox.find(&id).await.map_err(|error| unavailable(&error))?;
-        stand.insert(id, found.map_or("unknown", |status| status.state.as_str()).to_owned());
+        stand.insert(id, found.map_or("unknown", |status| stands(&status)).to_owned());
     }
     Ok(stand)
+}
+
+fn stands(status: &DeliveryStatus) -> &'static str {
+    match status.given_up {
+        Some(DeliveryFailure::Discarded) => "discarded",
+        Some(DeliveryFailure::Refused | DeliveryFailure::PutOff | DeliveryFailure::Unknown) | None => {
+            status.state.as_str()
+        }
+    }
 }
 
 fn listed(one: FailedDelivery) -> FailedMessage {

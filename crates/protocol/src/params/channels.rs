@@ -315,7 +315,8 @@ pub struct MessageIdsParams {
 pub struct MessageRetryResult {
     /// Those that are sent again. The parts of one message that were given up together are sent together.
     pub retried: Vec<String>,
-    /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+    /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
+    /// `unknown`.
     pub others: BTreeMap<String, String>,
 }
 
@@ -323,9 +324,9 @@ pub struct MessageRetryResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDiscardResult {
-    /// Those that are forgotten.
+    /// Those that will not be sent.
     pub discarded: Vec<String>,
-    /// Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent` or `unknown`.
+    /// Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or `unknown`.
     pub others: BTreeMap<String, String>,
 }
 
@@ -428,6 +429,12 @@ pub struct TraceRun {
     pub provider: Option<String>,
     /// Model that answered.
     pub model: Option<String>,
+    /// Whether the gateway answered it by itself, as a command; no model was asked. Ours.
+    #[serde(rename = "command")]
+    pub is_command: Option<bool>,
+    /// Whether the run before has read it too, as far as the transcript tells it: queue mode `steer-backlog`. Ours.
+    #[serde(rename = "readBefore")]
+    pub was_read_before: Option<bool>,
     /// How often the model answered, as far as the transcript tells it.
     pub model_calls: Option<u32>,
     /// The tool calls, in order, as far as the transcript tells them.
@@ -484,6 +491,11 @@ pub struct TraceDelivery {
     pub message_ids: Vec<String>,
     /// Why it is not sent yet, or will not be.
     pub error: Option<String>,
+    /// The delivery of its conversation that is sent before it, while both wait. Ours.
+    pub waits_for: Option<String>,
+    /// Whether a person threw it away after it was given up. Ours.
+    #[serde(rename = "discarded")]
+    pub is_discarded: Option<bool>,
     /// Unix milliseconds.
     pub accepted_at: i64,
     /// Unix milliseconds of the next try at the earliest, while it is open.

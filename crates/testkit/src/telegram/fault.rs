@@ -11,6 +11,8 @@ use super::{answer, broken_body, refuse};
 /// What becomes of a call in place of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
+    /// None: it is done and answered, and the next fault is for the call behind it.
+    Pass,
     /// 429 with so many seconds to wait.
     Slower(u64),
     /// An error of this status, with these words. Nothing is done.
@@ -35,6 +37,7 @@ impl Fault {
     {
         let gone = || Err(std::io::Error::other("the script drops the connection"));
         match self {
+            Self::Pass => Ok(act().await),
             Self::Slower(seconds) => Ok(answer(
                 429,
                 &json!({

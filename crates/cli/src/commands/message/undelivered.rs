@@ -121,6 +121,7 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
                 format!("❌ Nothing is known of {id}.")
             }
             "sent" => format!("{id} was sent already."),
+            "discarded" => format!("{id} was thrown away."),
             _ => format!("{id} is on its way."),
         };
         match (args.json, state) {

@@ -36,6 +36,9 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
         }
         ("handled", _) => format!("  {at}  the gateway answered it by itself: {reason}"),
         ("dropped", _) => format!("  {at}  dropped: {}", explained(reason)),
+        _ if event.run.as_ref().is_some_and(|run| run.is_command == Some(true)) => {
+            format!("  {at}  a command, which the gateway answers by itself")
+        }
         _ => format!("  {at}  became a message for the agent"),
     });
     if let Some(session) = &event.session_key {
@@ -49,7 +52,10 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
 
 /// The run of a client's message.
 pub(super) fn run_alone(traced: &TraceRun) -> Vec<String> {
-    let kind = traced.kind.as_deref().unwrap_or("message");
+    let kind = match traced.is_command {
+        Some(true) => "command",
+        Some(false) | None => traced.kind.as_deref().unwrap_or("message"),
+    };
     let session = traced.session_key.as_ref().map(|key| format!(" in {key}")).unwrap_or_default();
     let mut lines = vec![format!("{kind} of a client{session}")];
     lines.extend(run(traced));
@@ -87,6 +93,11 @@ fn run(run: &TraceRun) -> Vec<String> {
     }
     if !run.took.is_empty() {
         lines.push(format!("  it took into itself: {}", run.took.join(", ")));
+    }
+    if run.was_read_before == Some(true) {
+        lines.push(
+            "  the run before has read it too (steer-backlog); this one answers it by itself".to_owned(),
+        );
     }
     if let Some(at) = run.started_at {
         let again = run.attempts.filter(|attempts| *attempts > 1);
@@ -142,10 +153,16 @@ fn delivery(what: &str, delivery: &TraceDelivery) -> String {
     let why = delivery.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let tries = if delivery.attempts > 1 { format!(", {} tries", delivery.attempts) } else { String::new() };
     let twice = if delivery.uncertain { ", uncertain: the reader may see it twice" } else { "" };
+    let gone = if delivery.is_discarded == Some(true) { ", thrown away by hand" } else { "" };
     let at = delivery.ended_at.or(Some(delivery.accepted_at)).map(iso).unwrap_or_default();
-    let next = delivery.next_at.filter(|_| delivery.attempts > 0);
-    let next = next.map(|at| format!(", next try not before {}", iso(at))).unwrap_or_default();
-    format!("  {at}  {what} {}: {}{ids}{tries}{next}{twice}{why}", delivery.id, delivery.state)
+    let next = match &delivery.waits_for {
+        Some(other) => format!(", waits behind {other}"),
+        None => {
+            let next = delivery.next_at.filter(|at| *at > delivery.accepted_at);
+            next.map(|at| format!(", next try not before {}", iso(at))).unwrap_or_default()
+        }
+    };
+    format!("  {at}  {what} {}: {}{ids}{tries}{next}{gone}{twice}{why}", delivery.id, delivery.state)
 }
 
 /// What a name of a binding means.

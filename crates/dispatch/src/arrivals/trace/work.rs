@@ -14,7 +14,7 @@ use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptRea
 const READ: u64 = 8 * 1024 * 1024;
 
 /// What a run did.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Work {
     /// Answers of the model, those with tool calls included.
     pub(super) model_calls: u32,
@@ -22,16 +22,35 @@ pub(super) struct Work {
     pub(super) tools: Vec<TraceTool>,
     /// Its last answer has no words: `empty`, or `silent` where the model chose so.
     pub(super) silence: Option<&'static str>,
+    /// It is a command, and the gateway has answered it by itself.
+    pub(super) is_command: bool,
+    /// The run before has read a copy of it.
+    pub(super) was_read_before: bool,
 }
 
-/// What followed on the message that has one of these ids, up to the next message behind its answer. `None`: it is not there.
-pub(super) fn of(reader: &dyn TranscriptReader, entry_ids: &[String]) -> io::Result<Option<Work>> {
+/// What followed on the message that has one of these ids, up to the next message behind its answer, and whether a copy of it stands before
+/// that under one of the others. `None`: neither is there.
+pub(super) fn of(
+    reader: &dyn TranscriptReader,
+    entry_ids: &[String],
+    copies: &[String],
+) -> io::Result<Option<Work>> {
     let mut behind: Vec<Entry> = Vec::new();
-    let mut is_found = false;
+    let mut own: Option<Kind> = None;
+    let mut was_read_before = false;
     reader.visit(Part::End { bytes: READ }, &mut |kind, id, line| {
-        if kind == Kind::User && id.is_some_and(|id| entry_ids.iter().any(|own| own == id.as_str())) {
-            is_found = true;
+        let is_one_of = |ids: &[String]| id.is_some_and(|id| ids.iter().any(|own| own == id.as_str()));
+        if kind == Kind::User && is_one_of(copies) {
+            was_read_before = true;
             return ControlFlow::Break(());
+        }
+        if own.is_some() {
+            return ControlFlow::Continue(());
+        }
+        // Of a command only the answer is said.
+        if matches!(kind, Kind::User | Kind::Assistant) && is_one_of(entry_ids) {
+            own = Some(kind);
+            return if copies.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }
         if kind.is_message() || kind == Kind::Custom {
             behind.extend(Entry::parse(line));
@@ -39,7 +58,12 @@ pub(super) fn of(reader: &dyn TranscriptReader, entry_ids: &[String]) -> io::Res
         ControlFlow::Continue(())
     })?;
     behind.reverse();
-    Ok(is_found.then(|| gather(&behind)))
+    let work = match own {
+        Some(Kind::Assistant) => Work { is_command: true, ..Work::default() },
+        Some(_) => gather(&behind),
+        None => Work::default(),
+    };
+    Ok((own.is_some() || was_read_before).then_some(Work { was_read_before, ..work }))
 }
 
 fn gather(behind: &[Entry]) -> Work {
@@ -150,20 +174,24 @@ mod tests {
         ]);
         let mut failed = answer("f", &json!([]));
         failed["message"]["stopReason"] = json!("error");
-        let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()]).unwrap();
+        let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()], &[]).unwrap();
         assert_eq!(none, Some(Work::default()), "nobody has answered");
         let tool =
             |id: &str, failed: Option<bool>| TraceTool { id: id.to_owned(), name: "read".to_owned(), failed };
-        let work = of(&lines, &["other".to_owned(), "own".to_owned()]).unwrap();
+        let work = of(&lines, &["other".to_owned(), "own".to_owned()], &[]).unwrap();
         let expected =
-            Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)], silence: None };
+            Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)], ..Work::default() };
         assert_eq!(work, Some(expected));
         let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
             "customType": TURN_START});
         let stopped =
             Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
-        assert_eq!(of(&stopped, &["own".to_owned()]).unwrap(), Some(Work::default()), "another turn begins");
-        assert_eq!(of(&lines, &["gone".to_owned()]).unwrap(), None);
+        assert_eq!(
+            of(&stopped, &["own".to_owned()], &[]).unwrap(),
+            Some(Work::default()),
+            "another turn begins"
+        );
+        assert_eq!(of(&lines, &["gone".to_owned()], &[]).unwrap(), None);
     }
 
     #[test]
@@ -181,8 +209,27 @@ mod tests {
         for (answers, expect) in rows {
             let told = answers.iter().map(|content| answer("a", content));
             let lines = Lines([said("own")].into_iter().chain(told).collect());
-            let work = of(&lines, &["own".to_owned()]).unwrap().unwrap();
+            let work = of(&lines, &["own".to_owned()], &[]).unwrap().unwrap();
             assert_eq!(work.silence, expect, "{answers:?}");
         }
+    }
+
+    #[test]
+    fn a_command_is_known_by_its_answer_and_a_copy_by_what_the_run_before_read() {
+        let text = json!([{"type": "text", "text": "done"}]);
+        let lines = || {
+            Lines(vec![said("before"), said("own-copy"), answer("x", &text), said("own"), answer("a", &text)])
+        };
+        let own = ["own".to_owned()];
+        let copies = ["own-copy".to_owned(), "own-copy-2".to_owned()];
+        let ran = Work { model_calls: 1, ..Work::default() };
+        assert_eq!(of(&lines(), &own, &[]).unwrap(), Some(ran.clone()));
+        assert_eq!(of(&lines(), &own, &copies).unwrap(), Some(Work { was_read_before: true, ..ran }));
+        // Its own run has not begun.
+        let waits = Some(Work { was_read_before: true, ..Work::default() });
+        assert_eq!(of(&lines(), &["later".to_owned()], &copies).unwrap(), waits);
+        let command = Lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
+        let answered = Some(Work { is_command: true, ..Work::default() });
+        assert_eq!(of(&command, &own, &copies).unwrap(), answered);
     }
 }

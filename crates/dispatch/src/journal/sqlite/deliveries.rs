@@ -8,7 +8,7 @@ use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
 use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
-    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, LaneKey,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, LaneKey,
     OpenDelivery, Verdict,
 };
 
@@ -118,9 +118,12 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
                 [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
             queue::advance(db, id, retry.state, &columns)
         }
-        Verdict::Failed { reason, why } => {
-            let columns: [(&str, &dyn ToSql); 3] =
-                [("error", reason), ("ended_at", &now), ("given_up", &why.as_str())];
+        Verdict::Failed { reason, why, hold } => {
+            // Where the platform asked for nothing, the time of the next try is none behind the end.
+            let until = now
+                .saturating_add(hold.map_or(0, |hold| i64::try_from(hold.as_millis()).unwrap_or(i64::MAX)));
+            let columns: [(&str, &dyn ToSql); 4] =
+                [("error", reason), ("ended_at", &now), ("given_up", &why.as_str()), ("next_at", &until)];
             queue::advance(db, id, DeliveryState::Failed, &columns)
         }
     }
@@ -129,23 +132,26 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
 /// A person wants a failed one tried again.
 pub(super) fn revive(db: &Connection, id: &str, now: i64) -> Result<bool, JournalError> {
     let failed = status(db, id)?.filter(|row| row.state == DeliveryState::Failed);
-    let Some(failed) = failed else { return Ok(false) };
-    let columns: [(&str, &dyn ToSql); 5] = [
+    let revived = failed.and_then(|failed| failed.given_up.unwrap_or(DeliveryFailure::Refused).revived());
+    let Some(revived) = revived else { return Ok(false) };
+    let columns: [(&str, &dyn ToSql); 6] = [
         ("attempts", &0),
+        ("error", &None::<String>),
         ("next_at", &now),
         ("expires_at", &None::<i64>),
         ("ended_at", &None::<i64>),
         ("given_up", &None::<String>),
     ];
-    queue::advance(db, id, failed.given_up.unwrap_or(DeliveryFailure::Refused).revived(), &columns)
+    queue::advance(db, id, revived, &columns)
 }
 
-/// A failed one is forgotten.
+/// What a failed one says is forgotten.
 pub(super) fn discard(db: &Connection, id: &str) -> Result<bool, JournalError> {
-    let mut delete =
-        db.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND state = 'failed' RETURNING 1")?;
-    let gone = delete.query_row(params![id], |_| Ok(())).optional()?;
-    Ok(gone.is_some())
+    let discarded = DeliveryFailure::Discarded.as_str();
+    let sql = format!(
+        "UPDATE outbox SET given_up = '{discarded}', payload = NULL WHERE id = ?1 AND state = 'failed' AND given_up IS NOT '{discarded}'"
+    );
+    Ok(db.prepare_cached(&sql)?.execute(params![id])? == 1)
 }
 
 /// At start: what the last process was sending is uncertain.
@@ -230,7 +236,7 @@ pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Ac
     let counts = db
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE state IN ('pending', 'sending', 'uncertain')),
-                    count(*) FILTER (WHERE state = 'failed'),
+                    count(*) FILTER (WHERE state = 'failed' AND given_up IS NOT 'discarded'),
                     max(ended_at) FILTER (WHERE state = 'sent')
              FROM outbox WHERE channel = ?1 AND account = ?2",
         )?
@@ -256,10 +262,36 @@ pub(super) fn named(db: &Connection, id: &str) -> Result<Vec<DeliveryStatus>, Jo
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// The first open delivery of the conversation of this one, if that is another.
+pub(super) fn ahead_of(db: &Connection, id: &str) -> Result<Option<String>, JournalError> {
+    let open = queue::open_names::<DeliveryState>();
+    let sql = format!(
+        "SELECT first.id FROM outbox AS own JOIN outbox AS first USING (channel, account, target)
+         WHERE own.id = ?1 AND first.seq < own.seq AND first.state IN ({open}) AND own.state IN ({open})
+         ORDER BY first.seq LIMIT 1"
+    );
+    Ok(db.prepare_cached(&sql)?.query_row(params![id], |row| row.get(0)).optional()?)
+}
+
+/// What the platform asked for last when it put a delivery of a conversation off.
+fn hold(db: &Connection, at: &Address) -> Result<Option<Hold>, JournalError> {
+    let Address { channel, account, target, .. } = at;
+    let mut statement = db.prepare_cached(
+        "SELECT ended_at, next_at FROM outbox
+         WHERE state = 'failed' AND next_at > ended_at AND channel = ?1 AND account = ?2 AND target = ?3
+         ORDER BY seq DESC LIMIT 1",
+    )?;
+    let found = statement.query_row(params![channel, account, target], |row| {
+        Ok(Hold { asked_at: row.get(0)?, until: row.get(1)? })
+    });
+    Ok(found.optional()?)
+}
+
 /// Deliveries that were given up, the newest first.
 pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<FailedDelivery>, JournalError> {
-    let sql =
-        format!("SELECT {STATUS}, payload FROM outbox WHERE state = 'failed' ORDER BY seq DESC LIMIT ?1");
+    let sql = format!(
+        "SELECT {STATUS}, payload FROM outbox WHERE state = 'failed' AND given_up IS NOT 'discarded' ORDER BY seq DESC LIMIT ?1"
+    );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![most], |row| {
         let part: Option<String> = row.get(16)?;
@@ -341,11 +373,12 @@ pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelive
         };
         let state = state(&row.get::<_, String>(8)?);
         let (attempts, accepted_at) = (row.get(9)?, row.get(10)?);
-        Ok(StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off: false })
+        Ok(StoredDelivery { delivery, state, attempts, accepted_at, is_cut_off: false, hold: None })
     });
     let Some(mut stored) = found.optional()? else { return Ok(None) };
     if let Ok(delivery) = &stored.delivery {
         stored.is_cut_off = is_cut_off(db, number, delivery)?;
+        stored.hold = hold(db, &delivery.address)?;
     }
     Ok(Some(stored))
 }
