@@ -122,6 +122,7 @@ mod telegram_bad_input;
 mod telegram_blocks;
 mod telegram_buttons;
 mod telegram_groups;
+mod telegram_strangers;
 mod terminal_flood;
 mod told_calls;
 mod tool_secrets;

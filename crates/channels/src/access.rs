@@ -11,6 +11,6 @@ pub mod rules;
 pub mod settings;
 
 pub use mention::Mentioned;
-pub use pairing::{Guests, PairingRequest, PairingStore, Requested};
+pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
 pub use rules::{Admission, Gate, Group as GroupView, Silence, Speaker};
 pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};
