@@ -18,8 +18,8 @@ use crate::access::Admission;
 use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
-    Address, Attempt, ConversationKind, Found, Inbound, MediaRef, Outgoing, Part, Receipt, Repeats,
-    RetryPolicy, SendError, Sender,
+    Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaRef, Outgoing, Part, Receipt,
+    Repeats, RetryPolicy, SendError, Sender,
 };
 
 /// A future of a channel.
@@ -237,6 +237,8 @@ pub struct AccountIo {
     pub state_dir: Arc<Path>,
     /// Ends it.
     pub stop: CancellationToken,
+    /// Slows down who guesses the secret of a listener of its own.
+    pub guesses: Arc<dyn GuessThrottle>,
 }
 
 /// Takes what platforms bring.

@@ -8,6 +8,7 @@
 pub mod access;
 mod address;
 mod channel;
+mod guessing;
 mod inbound;
 pub mod markdown;
 mod outbound;
@@ -24,6 +25,7 @@ pub use channel::{
     Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
     TargetError, Turn, Unusable,
 };
+pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
     Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,
     MediaRef, Mentions, Quoted, Sender,

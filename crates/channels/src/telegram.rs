@@ -29,6 +29,7 @@ mod parts;
 mod people;
 mod poller_slot;
 mod polling;
+mod pressed;
 mod probe;
 mod reactions;
 mod receive;

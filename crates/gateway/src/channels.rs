@@ -1,6 +1,7 @@
 //! The accounts of chat platforms, kept at work (spec `channels.md` §15): one supervised task each. [`supervise`] is the life of one account,
 //! [`snapshot`] how they stand.
 
+mod guesses;
 pub(crate) mod moved;
 pub(crate) mod snapshot;
 pub(crate) mod standing;
