@@ -182,6 +182,12 @@ pub trait Account: Send + Sync + 'static {
         None
     }
 
+    /// The names in lists that mean somebody, as they were looked up when the account was started.
+    fn names_of(&self, id: &str) -> Vec<String> {
+        let _ = id;
+        Vec::new()
+    }
+
     /// Whether buttons can be shown below messages.
     fn has_buttons(&self) -> bool {
         false

@@ -16,6 +16,7 @@ pub mod platforms;
 pub mod registry;
 mod retry;
 mod status;
+mod switch;
 pub mod telegram;
 pub mod text;
 
@@ -35,3 +36,4 @@ pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, StatusReport};
+pub use switch::{Switch, SwitchedOff, plugin_is_off, plugin_switch, switched_off};

@@ -264,10 +264,11 @@ pub(super) fn works(io: &AccountIo) {
 /// Telegram has not.
 pub(super) fn failed(polling: &mut Polling, error: &ApiError, io: &AccountIo) -> Next {
     let next = polling.failed(error, rand::random());
-    tracing::warn!(%error, failures = polling.failures(), "Telegram can't be received from");
+    let why = error.told();
+    tracing::warn!(error = why, failures = polling.failures(), "Telegram can't be received from");
     io.status.update(|status| {
         status.connected = false;
-        status.last_error = Some(error.to_string());
+        status.last_error = Some(why);
         status.reconnect_attempts = polling.failures();
     });
     next

@@ -7,6 +7,7 @@ use std::time::Duration;
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
     AccessSettings, Admission, DmPolicy, Entry, GroupView, Mentioned, PairingStore, ReactionNotifications,
+    written_owners,
 };
 use openclaw_channels::{
     Address, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
@@ -18,7 +19,6 @@ use openclaw_sessions::reset::authority::{
     Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
 };
 use openclaw_sessions::routing::{self, Route};
-use serde_json::Value;
 
 use super::ask::Asking;
 use super::desks::Waiting;
@@ -52,6 +52,8 @@ pub(super) struct Admitted {
     pub(super) event: Inbound,
     pub(super) route: Route,
     pub(super) standing: Standing,
+    /// The names in lists that mean its sender.
+    pub(super) listed_as: Vec<String>,
     /// How late it is.
     pub(super) lateness: Lateness,
     /// Whether whoever reads there may know why something failed.
@@ -167,7 +169,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     let command_text = Utterance::of(&event)
         .map(|one| compose::command_text(&one.message.text, &[one], &names))
         .unwrap_or_default();
-    let standing = standing(config, &access, &event, &admission);
+    let standing = standing(platforms, config, &access, &event, &admission);
     if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event, &command_text) {
         handover::refuse_command(dispatch, &event).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED));
@@ -193,6 +195,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     let window = Duration::from_millis(window);
     let group = admission.group;
     let at_work = platforms.at_work(&event.address.channel, &event.address.account);
+    let listed_as = at_work.as_ref().map(|at_work| at_work.account.names_of(&event.sender.id));
     let hears_since = at_work.and_then(|at_work| at_work.status.now().last_connected_at);
     let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms(), hears_since);
     Ok(Admitted {
@@ -200,6 +203,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
         event,
         route,
         standing,
+        listed_as: listed_as.unwrap_or_default(),
         lateness,
         hears_reasons,
         group,
@@ -408,10 +412,16 @@ fn names(config: &Config, route: &Route) -> Mentioned {
 }
 
 /// What the sender may do (spec `messages.md` §6).
-fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission: &Admission) -> Standing {
+fn standing(
+    platforms: &Platforms,
+    config: &Config,
+    access: &AccessSettings,
+    event: &Inbound,
+    admission: &Admission,
+) -> Standing {
     let sender = &event.sender;
     let use_groups = config.commands.use_access_groups.unwrap_or(true);
-    let owners = written_owners(config);
+    let owners = owners(platforms, config, &event.address);
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let Address { channel, target, .. } = &event.address;
@@ -446,11 +456,11 @@ fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, stan
     event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
 }
 
-/// `commands.ownerAllowFrom`, as written.
-pub(super) fn written_owners(config: &Config) -> Vec<String> {
-    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    written.into_iter().flatten().map(text).collect()
+/// `commands.ownerAllowFrom`, with the ids in the place of names that the account of a message has looked up (decision 21).
+pub(super) fn owners(platforms: &Platforms, config: &Config, at: &Address) -> Vec<String> {
+    let owners = written_owners(config);
+    let Some(at_work) = platforms.at_work(&at.channel, &at.account) else { return owners };
+    owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
 }
 
 /// How a group's message speaks to the agent; or else what becomes of it.
