@@ -28,6 +28,7 @@ mod bad_transcript;
 mod bash_command;
 mod behind_proxies;
 mod beside_openclaw;
+mod channel_switches;
 mod channel_troubles;
 mod channels_commands;
 mod chat_commands;
