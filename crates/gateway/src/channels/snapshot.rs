@@ -247,13 +247,9 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         }
         (None, None) => {}
     }
-    // Whoever has switched it off themselves knows.
-    if let Some(off) = facts.off.as_ref().filter(|off| off.of == Switch::Plugin) {
-        found.push(issue(
-            IssueKind::Config,
-            &format!("{}.", sentence(&off.to_string())),
-            format!("Run: {}", off.remedy()),
-        ));
+    if let Some(off) = unwanted(facts) {
+        let message = format!("{}.", sentence(&off.to_string()));
+        found.push(issue(IssueKind::Config, &message, format!("Run: {}", off.remedy())));
     }
     if !stands.unknown_names.is_empty() {
         let message = format!(
@@ -284,6 +280,11 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let shown =
         |issue: Issue| json!({"kind": issue.kind.as_str(), "message": issue.message, "fix": issue.fix});
     found.into_iter().map(shown).collect()
+}
+
+/// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
+fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
+    facts.off.as_ref().filter(|off| off.of == Switch::Plugin)
 }
 
 /// With a capital letter.
@@ -353,7 +354,8 @@ fn snapshot(
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let issues = issues(channel, id, stands, &facts);
     let section = AccountSection::of(config, channel, id);
-    let last_error = stands.last_error.clone().or(facts.problem);
+    let off = unwanted(&facts).map(|off| format!("{off}. Run: {}", off.remedy()));
+    let last_error = stands.last_error.clone().or(facts.problem).or(off);
     let lost = stands
         .last_disconnect
         .as_ref()
