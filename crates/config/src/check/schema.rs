@@ -418,7 +418,7 @@ mod tests {
             keys(schema, &path, found);
             found.insert(path);
         }
-        for schema in ["additionalProperties", "items"].map(|keyword| &schema[keyword]) {
+        for schema in ["additionalProperties", "items"].iter().filter_map(|keyword| schema.get(keyword)) {
             keys(schema, &join(path, "*"), found);
         }
         for schema in

@@ -1,5 +1,6 @@
-//! Whether something that happened on a platform comes in: which session it is for, who is heard there, who may give commands, and whether a
-//! group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not be read.
+//! What something that happened on a platform comes to, once the [`super::door`] has let it pass: which session it is for, who may give
+//! commands, and whether a group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not
+//! be read.
 
 use std::sync::Arc;
 use std::time::Duration;
