@@ -10,9 +10,14 @@ use crate::subagents::{are_over, lists};
 
 /// One request; gives the status, the headers, and the body.
 async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
+    request_at(port, &format!("{method} /tools/invoke"), headers, body).await
+}
+
+/// The same of a method and a path.
+pub(crate) async fn request_at(port: u16, asked: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
     let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let head = format!(
-        "{method} /tools/invoke HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+        "{asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();

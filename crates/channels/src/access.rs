@@ -4,13 +4,15 @@
 //! [`settings`] is what the configuration says, [`pairing`] who was let in by a code, [`rules`] decides, [`mention`] finds the agent's name in
 //! a text.
 
+mod elsewhere;
 pub mod group_tools;
 pub mod mention;
 pub mod pairing;
 pub mod rules;
 pub mod settings;
 
+pub use elsewhere::{named_elsewhere, written_owners};
 pub use mention::Mentioned;
-pub use pairing::{Guests, PairingRequest, PairingStore, Requested};
+pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
 pub use rules::{Admission, Gate, Group as GroupView, Silence, Speaker};
 pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};

@@ -18,8 +18,8 @@ use crate::access::Admission;
 use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
-    Address, Attempt, ConversationKind, Found, Inbound, MediaRef, Outgoing, Part, Receipt, Repeats,
-    RetryPolicy, SendError, Sender,
+    Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaRef, Outgoing, Part, Receipt,
+    Repeats, RetryPolicy, SendError, Sender,
 };
 
 /// A future of a channel.
@@ -182,6 +182,12 @@ pub trait Account: Send + Sync + 'static {
         None
     }
 
+    /// The names in lists that mean somebody, as they were looked up when the account was started.
+    fn names_of(&self, id: &str) -> Vec<String> {
+        let _ = id;
+        Vec::new()
+    }
+
     /// Whether buttons can be shown below messages.
     fn has_buttons(&self) -> bool {
         false
@@ -237,6 +243,8 @@ pub struct AccountIo {
     pub state_dir: Arc<Path>,
     /// Ends it.
     pub stop: CancellationToken,
+    /// Slows down who guesses the secret of a listener of its own.
+    pub guesses: Arc<dyn GuessThrottle>,
 }
 
 /// Takes what platforms bring.

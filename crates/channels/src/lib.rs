@@ -8,6 +8,7 @@
 pub mod access;
 mod address;
 mod channel;
+mod guessing;
 mod inbound;
 pub mod markdown;
 mod outbound;
@@ -15,6 +16,7 @@ pub mod platforms;
 pub mod registry;
 mod retry;
 mod status;
+mod switch;
 pub mod telegram;
 pub mod text;
 
@@ -24,6 +26,7 @@ pub use channel::{
     Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
     TargetError, Turn, Unusable,
 };
+pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
     Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,
     MediaRef, Mentions, Quoted, Sender,
@@ -33,3 +36,4 @@ pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, StatusReport};
+pub use switch::{Switch, SwitchedOff, plugin_is_off, plugin_switch, switched_off};

@@ -29,6 +29,7 @@ mod parts;
 mod people;
 mod poller_slot;
 mod polling;
+mod pressed;
 mod probe;
 mod reactions;
 mod receive;
@@ -49,7 +50,7 @@ use std::sync::Arc;
 use openclaw_config::Config;
 use serde_json::Value;
 
-pub use credentials::{BotToken, TokenSource};
+pub use credentials::{BotToken, NoToken, TokenSource};
 pub use settings::AccountSettings;
 
 use crate::{

@@ -157,6 +157,7 @@ const SUPPORTED: &[&str] = &[
     "messages.mediaAllowHosts",
     "session.typingIntervalSeconds",
     "session.typingMode",
+    "plugins.entries.telegram.enabled",
     "channels.telegram.enabled",
     "channels.telegram.name",
     "channels.telegram.botToken",

@@ -1,12 +1,13 @@
 //! What chat platforms bring, from the moment it is on disk until it is decided what becomes of it (`docs/durability.md`). It is
 //! kept in the [`crate::journal`]; a platform is told that an event was taken only when it is there.
 //!
-//! [`desks`] takes events and gives each to the [`desk`] of its conversation. That asks the [`gate`] whether it may come in, gathers what
-//! belongs together, and hands it over as one message ([`handover`]).
+//! [`desks`] takes events. Who is not heard is turned away at the [`door`]; every other goes to the [`desk`] of its conversation. That asks
+//! the [`gate`] what it is and what may come of it, gathers what belongs together, and hands it over as one message ([`handover`]).
 
 mod ask;
 mod desk;
 mod desks;
+mod door;
 mod gate;
 mod handover;
 mod moved;

@@ -1,6 +1,7 @@
 //! The accounts of chat platforms, kept at work (spec `channels.md` §15): one supervised task each. [`supervise`] is the life of one account,
 //! [`snapshot`] how they stand.
 
+mod guesses;
 pub(crate) mod moved;
 pub(crate) mod snapshot;
 pub(crate) mod standing;
@@ -11,6 +12,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_channels::access::named_elsewhere;
 use openclaw_channels::{Channel, InboundSink, Unusable};
 use openclaw_config::Config;
 use openclaw_sessions::key::normalize_account_id;
@@ -83,7 +85,11 @@ impl ChannelManager {
         }
         let gone: Vec<Key> = slots
             .iter()
-            .filter(|(key, slot)| !wanted.contains_key(*key) || slot.settings != settings_of(config, key))
+            .filter(|(key, slot)| {
+                wanted
+                    .get(*key)
+                    .is_none_or(|channel| slot.settings != settings_of(config, key, channel.as_ref()))
+            })
             .map(|(key, _)| key.clone())
             .collect();
         for key in gone {
@@ -153,7 +159,7 @@ impl Slot {
         sink: Arc<dyn InboundSink>,
     ) -> Self {
         let stop = CancellationToken::new();
-        let settings = settings_of(config, key);
+        let settings = settings_of(config, key, channel.as_ref());
         let life = supervise::Life {
             state: Arc::clone(state),
             config: Arc::clone(config),
@@ -179,10 +185,12 @@ impl Slot {
     }
 }
 
-/// The keys that an account was made of.
-fn settings_of(config: &Config, (channel, account): &Key) -> Value {
+/// What an account was made of: its keys, and the names elsewhere that it looks up.
+fn settings_of(config: &Config, (channel, account): &Key, platform: &dyn Channel) -> Value {
+    let elsewhere = named_elsewhere(config, channel).into_iter();
+    let names: Vec<String> = elsewhere.filter(|entry| platform.allow_entry(entry).is_none()).collect();
     let section = config.document().get("channels").and_then(|channels| channels.get(channel));
-    let Some(Value::Object(keys)) = section else { return Value::Null };
+    let Some(Value::Object(keys)) = section else { return json!({"names": names}) };
     let shared: serde_json::Map<String, Value> = keys
         .iter()
         .filter(|(key, _)| *key != "accounts")
@@ -190,7 +198,7 @@ fn settings_of(config: &Config, (channel, account): &Key) -> Value {
         .collect();
     let accounts = keys.get("accounts").and_then(Value::as_object);
     let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == *account);
-    json!({"shared": shared, "own": own.map(|(_, keys)| keys)})
+    json!({"shared": shared, "own": own.map(|(_, keys)| keys), "names": names})
 }
 
 fn has_section(config: &Config, (channel, _): &Key) -> bool {

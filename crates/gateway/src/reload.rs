@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use openclaw_config::settings::ReloadMode;
-use openclaw_config::{Environment, Loaded, Overrides, changed_paths, load, unsupported};
+use openclaw_config::{Environment, Issue, Loaded, Overrides, changed_paths, load, unsupported};
 use openclaw_dispatch::Settings;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -39,6 +39,7 @@ const LIVE: &[&str] = &[
     "talk",
     "channels.defaults",
     "channels.telegram",
+    "plugins.entries.telegram.enabled",
     "commands",
     "skills",
     "hooks.internal",
@@ -187,6 +188,8 @@ struct Follower {
     seen: Option<Vec<Stamp>>,
     /// Lines for the operator that were logged already.
     told: HashSet<String>,
+    /// The warnings of the file as it is in force.
+    warned: HashSet<String>,
     /// What lay over the file when it was read last.
     laid_over: Value,
 }
@@ -195,7 +198,9 @@ impl Follower {
     fn new(state: Arc<GatewayState>, asked: Asked) -> Self {
         let files = files_of(&state.loaded);
         let laid_over = Value::Object(Map::new());
-        Self { state, asked, files, seen: None, told: HashSet::new(), laid_over }
+        // The start has told them.
+        let warned = state.loaded.snapshot.warnings.iter().map(Issue::line).collect();
+        Self { state, asked, files, seen: None, told: HashSet::new(), warned, laid_over }
     }
 
     async fn run(mut self) {
@@ -274,6 +279,7 @@ impl Follower {
                 for unmet in new.unmet.iter() {
                     self.tell(unmet.to_string());
                 }
+                self.warn(loaded);
                 self.state.sessions.set_agents(new.config.agent_ids());
                 self.state.settings.send_replace(Arc::new(new.with_hooks().await));
                 if !live.is_empty() {
@@ -290,6 +296,18 @@ impl Follower {
             let line = if is_below(&path, &above) { "not supported yet" } else { "restart needed" };
             self.tell(format!("{line}: {path}"));
         }
+    }
+
+    /// Tells the warnings that a start would tell of the file, but those that were told of it as it was before.
+    fn warn(&mut self, loaded: &Loaded) {
+        let now: HashSet<String> = loaded.snapshot.warnings.iter().map(Issue::line).collect();
+        for line in loaded.snapshot.warnings.iter().map(Issue::line) {
+            if !self.warned.contains(&line) {
+                tracing::warn!("{line}");
+            }
+        }
+        // One that goes and comes again is new.
+        self.warned = now;
     }
 
     fn tell(&mut self, line: String) {
@@ -358,6 +376,13 @@ mod tests {
             (
                 with("/channels/slack", json!({"botToken": "t", "dmHistoryLimit": 5})),
                 take(&["channels.slack.dmHistoryLimit"], &["channels.slack.botToken"]),
+            ),
+            (
+                with(
+                    "/plugins",
+                    json!({"entries": {"telegram": {"enabled": false}, "discord": {"enabled": true}}}),
+                ),
+                take(&["plugins.entries.telegram.enabled"], &["plugins.entries.discord.enabled"]),
             ),
             (with("/gateway/reload", json!({"mode": "off"})), take(&[], &[])),
             (with("/logging/level", json!("debug")), take(&[], &["logging.level"])),

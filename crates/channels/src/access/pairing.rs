@@ -14,6 +14,10 @@ use serde_json::{Map, Value};
 
 use crate::Channel;
 
+mod look;
+
+pub use look::PairingLook;
+
 /// Characters of a code: none that looks like another.
 const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH: usize = 8;
@@ -196,10 +200,8 @@ impl PairingStore {
     fn settled(&self, id: &str, now: i64) -> io::Result<Option<Requested>> {
         let mut requests = read::<Requests>(&self.requests)?.unwrap_or_default().requests;
         prune(&mut requests, now);
-        let is_recent =
-            |request: &PairingRequest| parse_iso(&request.last_seen_at).is_some_and(|at| now - at < SEEN_MS);
         Ok(match requests.iter().find(|request| request.id == id) {
-            Some(known) => is_recent(known).then(|| Requested::Known(known.code.clone())),
+            Some(known) => recent(known, now).then(|| Requested::Known(known.code.clone())),
             None => (requests.len() >= MAX_PENDING).then_some(Requested::Full),
         })
     }
@@ -270,6 +272,11 @@ impl PairingStore {
         }
         Ok(was_in)
     }
+}
+
+/// Whether somebody asked within the last minute.
+fn recent(request: &PairingRequest, now: i64) -> bool {
+    parse_iso(&request.last_seen_at).is_some_and(|at| now - at < SEEN_MS)
 }
 
 /// Changes a list. Whether it was changed.

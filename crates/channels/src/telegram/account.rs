@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::addresses::addresses;
 use super::api_root::ApiRoot;
 use super::client::{Client, Transport};
-use super::credentials::{self, BotToken};
+use super::credentials::BotToken;
 use super::entities::Me;
 use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
@@ -61,7 +61,7 @@ impl Bot {
         if !settings.is_enabled {
             return Err(Unusable::Disabled);
         }
-        let token = BotToken::find(config, id).ok_or_else(|| wrong(credentials::missing(id)))?;
+        let token = BotToken::look_up(config, id).map_err(|why| wrong(why.to_string()))?;
         let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
         let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
         let call = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -281,6 +281,10 @@ impl Account for Bot {
 
     fn id_of_name(&self, entry: &str) -> Option<String> {
         self.names.id_of(entry)
+    }
+
+    fn names_of(&self, id: &str) -> Vec<String> {
+        self.names.of_id(id)
     }
 
     fn has_buttons(&self) -> bool {

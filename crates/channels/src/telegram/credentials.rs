@@ -1,6 +1,9 @@
 //! The token of a bot: where it is found, and that it is never shown (spec `channels.md` §1.4).
 
-use openclaw_config::{Config, Environment};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use openclaw_config::Config;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -29,6 +32,26 @@ pub enum TokenSource {
     Environment,
 }
 
+/// Why an account has no token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoToken {
+    /// It is nowhere.
+    #[error(
+        "Telegram bot token missing for account \"{0}\" (set channels.telegram.accounts.{0}.botToken/tokenFile or {VARIABLE} for default)."
+    )]
+    Missing(String),
+    /// It is to be in a file.
+    #[error("the token file {} of Telegram account \"{account}\" can't be read: {why}", .path.display())]
+    File {
+        /// The account.
+        account: String,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
 impl TokenSource {
     /// As `channels.status` says.
     pub fn as_str(self) -> &'static str {
@@ -41,21 +64,33 @@ impl TokenSource {
 }
 
 impl BotToken {
-    /// The token of an account. A file that is configured and can't be read is no token: nothing else is tried in its place.
+    /// The token of an account, if it has one.
     pub fn find(config: &Config, id: &str) -> Option<Self> {
+        Self::look_up(config, id).ok()
+    }
+
+    /// The token of an account. A file that is configured and can't be read is no token: nothing else is tried in its place.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn look_up(config: &Config, id: &str) -> Result<Self, NoToken> {
+        let missing = || NoToken::Missing(id.to_owned());
         let account = account_section(config, id);
         let channel = channel_section(config).filter(|_| id == DEFAULT_ACCOUNT);
         let env = config.environment();
         for section in [account, channel].into_iter().flatten() {
             if let Some(path) = text(section, "tokenFile") {
-                return Self::new(&read(path, env)?, TokenSource::File);
+                let path = env.expand_path(path.trim());
+                let file = |why: String| NoToken::File { account: id.to_owned(), path: path.clone(), why };
+                let token = read(&path).map_err(|error| file(error.to_string()))?;
+                return Self::new(&token, TokenSource::File).ok_or_else(|| file("it is empty".to_owned()));
             }
             if let Some(token) = text(section, "botToken") {
-                return Self::new(token, TokenSource::Config);
+                return Self::new(token, TokenSource::Config).ok_or_else(missing);
             }
         }
-        let token = env.get_nonblank(VARIABLE).filter(|_| id == DEFAULT_ACCOUNT)?;
-        Self::new(token, TokenSource::Environment)
+        let token = env.get_nonblank(VARIABLE).filter(|_| id == DEFAULT_ACCOUNT).ok_or_else(missing)?;
+        Self::new(token, TokenSource::Environment).ok_or_else(missing)
     }
 
     fn new(token: &str, source: TokenSource) -> Option<Self> {
@@ -96,29 +131,25 @@ impl std::fmt::Debug for BotToken {
     }
 }
 
-/// What people are told who have none.
-pub(super) fn missing(id: &str) -> String {
-    format!(
-        "Telegram bot token missing for account \"{id}\" (set channels.telegram.accounts.{id}.botToken/tokenFile or {VARIABLE} for default)."
-    )
-}
-
 fn text<'a>(section: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     section.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-fn read(path: &str, env: &Environment) -> Option<String> {
-    let path = env.expand_path(path.trim());
-    let meta = std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_TOKEN_FILE);
-    let text = meta.and_then(|_| std::fs::read_to_string(&path).ok());
-    if text.is_none() {
-        tracing::warn!(path = %path.display(), "the token file of a Telegram account can't be read");
+fn read(path: &Path) -> io::Result<String> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() {
+        return Err(io::Error::other("it is no file"));
     }
-    text
+    if meta.len() > MAX_TOKEN_FILE {
+        return Err(io::Error::other(format!("it is longer than {MAX_TOKEN_FILE} bytes")));
+    }
+    std::fs::read_to_string(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::Environment;
+
     use super::*;
 
     #[test]
@@ -166,6 +197,34 @@ mod tests {
             let found = BotToken::find(&config, id);
             let found = found.as_ref().map(|token| (token.expose(), token.source()));
             assert_eq!(found, expect, "{text} {id}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_holds_no_token_is_named_with_the_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("empty"), "\n").unwrap();
+        std::fs::write(at("long"), "x".repeat(5_000)).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        let env = Environment::new([("HOME".to_owned(), dir.path().display().to_string())], dir.path());
+        let rows = [
+            ("nowhere", "No such file or directory (os error 2)"),
+            ("empty", "it is empty"),
+            ("long", "it is longer than 4096 bytes"),
+            ("folder", "it is no file"),
+        ];
+        for (name, why) in rows {
+            let path = at(name);
+            let text =
+                format!("{{channels: {{telegram: {{botToken: '1:c', tokenFile: '{}'}}}}}}", path.display());
+            let config = Config::from_json5(&text, &env).unwrap();
+            let told = BotToken::look_up(&config, "default").unwrap_err().to_string();
+            let path = path.display();
+            assert_eq!(
+                told,
+                format!("the token file {path} of Telegram account \"default\" can't be read: {why}")
+            );
         }
     }
 

@@ -138,6 +138,34 @@ impl ApiError {
         Self::Refused { status: code, refusal, text: text.chars().take(SHOWN).collect() }
     }
 
+    /// For the owner, with what to do where only a person can do something.
+    pub(super) fn told(&self) -> String {
+        let remedy = match self {
+            Self::Refused { refusal: Refusal::Token, .. } => {
+                "Check the bot token; @BotFather makes a new one."
+            }
+            Self::Refused { refusal: Refusal::Conflict, text, .. }
+                if text.to_lowercase().contains("webhook") =>
+            {
+                "Another program has set a webhook for this bot, which gets its updates. Stop that program, then run: openclaw channels \
+                 start --channel telegram"
+            }
+            Self::Refused { refusal: Refusal::Conflict, .. } => {
+                "Another program receives with the same bot token, such as a second gateway or OpenClaw itself. Stop it; if you do not \
+                 know it, /revoke at @BotFather makes a new token and locks it out."
+            }
+            Self::Refused { .. }
+            | Self::Unreachable(_)
+            | Self::Unsent(_)
+            | Self::Lost(_)
+            | Self::Unread { .. } => {
+                return self.to_string();
+            }
+        };
+        let said = self.to_string();
+        format!("{}. {remedy}", said.trim_end_matches('.'))
+    }
+
     /// What a refusal means; `None` where there was no answer.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {

@@ -1,4 +1,4 @@
-//! Names in the lists of who is heard, looked up when the account is started (decision 21). From then on people are compared by their ids
+//! Names in the lists of who is heard, who is an owner and who may have commands elevated, looked up when the account is started (decision 21). From then on people are compared by their ids
 //! alone: a name that is given up and taken by somebody else lets nobody in.
 //!
 //! Telegram tells bots the ids of public groups and channels, and of few people. A name that it does not know matches nobody, which the log
@@ -16,7 +16,7 @@ use super::failure::{ApiError, Refusal};
 use super::target;
 use super::wire::Wire as _;
 use crate::AccountIo;
-use crate::access::{AccessSettings, Entry};
+use crate::access::{AccessSettings, Entry, named_elsewhere};
 
 /// Names of one account that are looked up.
 const MOST: usize = 100;
@@ -41,11 +41,14 @@ enum Name {
 }
 
 impl Names {
-    /// Those of an account's lists. Where the section can't be read nobody is heard, by whatever name.
+    /// Those of an account's lists, and of the lists elsewhere that may mean people of its platform. Where the section can't be read nobody
+    /// is heard, by whatever name.
     pub(super) fn of(config: &Config, account: &str) -> Self {
         let mut access = AccessSettings::of(config, super::ID, account).unwrap_or_default();
-        let entries = access.lists_mut().flatten();
-        let names = entries.filter_map(|Entry(entry)| target::allow_name(entry)).take(MOST);
+        let elsewhere = named_elsewhere(config, super::ID);
+        let entries = access.lists_mut().flatten().map(|Entry(entry)| entry.as_str());
+        let entries = entries.chain(elsewhere.iter().map(String::as_str));
+        let names = entries.filter_map(target::allow_name).take(MOST);
         Self(Mutex::new(names.map(|name| (name, Name::Asked)).collect()))
     }
 
@@ -55,6 +58,13 @@ impl Names {
             Name::Found(id) => Some(id.clone()),
             Name::Asked | Name::Unknown => None,
         }
+    }
+
+    /// The names that mean somebody.
+    pub(super) fn of_id(&self, id: &str) -> Vec<String> {
+        let names = self.0.lock();
+        let own = names.iter().filter(|(_, name)| matches!(name, Name::Found(found) if found == id));
+        own.map(|(name, _)| name.clone()).collect()
     }
 
     fn in_state(&self, state: &Name) -> Vec<String> {

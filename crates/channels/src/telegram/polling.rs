@@ -97,9 +97,7 @@ impl Polling {
         }
         let pause = self.not_taken(chance);
         match error.refusal() {
-            Some(Refusal::Token) => {
-                Next::End(Exit::Refused(format!("{error}. Check the bot token; @BotFather makes a new one.")))
-            }
+            Some(Refusal::Token) => Next::End(Exit::Refused(error.told())),
             Some(Refusal::Slower(wait)) => Next::Pause(wait.max(pause)),
             Some(_) | None => Next::Pause(pause),
         }

@@ -13,6 +13,8 @@ use super::failure::{ApiError, Refusal};
 use super::offset::{OffsetFile, Taken};
 use super::poller_slot::{self, PollerSlot};
 use super::polling::{Ask, Next, Polling};
+use super::pressed::{self, Heard};
+use super::update::Callback;
 use super::{names, stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
@@ -82,6 +84,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let mut offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id));
     let taken = offset.read().await;
     let mut polling = Polling::new(taken);
+    let mut heard = Heard::until(taken.map(|taken| taken.at));
     let mut client = bot.client.with_new_connections();
     let mut answers = Answers::new(bot.client.clone());
     let mut has_webhook = true;
@@ -99,9 +102,13 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
                 works(io);
                 hold = HOLD;
                 // Not interrupted: what the inbox took is to be remembered.
-                hand_over(bot, me, io, &mut polling, &mut offset, &mut answers, &updates)
-                    .await
-                    .map(Next::Pause)
+                let progress = (&mut polling, &mut offset, &mut heard);
+                let pause = hand_over(bot, me, io, progress, &mut answers, &updates).await;
+                let is_all = updates.as_array().is_some_and(|list| list.len() < ask.limit as usize);
+                if is_all && pause.is_none() {
+                    heard.all(now_ms());
+                }
+                pause.map(Next::Pause)
             }
             Err(error) => {
                 client = bot.client.with_new_connections();
@@ -146,8 +153,7 @@ async fn hand_over(
     bot: &Bot,
     me: &Me,
     io: &AccountIo,
-    polling: &mut Polling,
-    offset: &mut Offset,
+    (polling, offset, heard): (&mut Polling, &mut Offset, &mut Heard),
     answers: &mut Answers,
     updates: &Value,
 ) -> Option<Duration> {
@@ -160,15 +166,18 @@ async fn hand_over(
     }
     // One without a number is remembered as one that can't be read.
     let is_new = |update: &&Value| update::id(update).is_none_or(|id| polling.is_new(id));
-    let read: Vec<update::Update> =
-        list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now_ms())).collect();
-    let callbacks: Vec<String> = read.iter().filter_map(|update| update.callback.clone()).collect();
+    let now = now_ms();
+    let mut read: Vec<update::Update> =
+        list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now)).collect();
+    let heard_now = pressed::date(&bot.client, &mut read, *heard, now).await;
+    let callbacks: Vec<Callback> = read.iter().filter_map(|update| update.callback.clone()).collect();
     let mut events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
     stickers::describe(&bot.state_dir, list, &mut events).await;
     if let Err(why) = give(io, events).await {
         tracing::warn!(account = bot.id, %why, "the inbox did not take Telegram's updates; they are asked for again");
         return Some(polling.not_taken(rand::random()));
     }
+    *heard = heard_now;
     callbacks.into_iter().for_each(|callback| answers.add(callback));
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
         offset.write_down(&bot.id, taken).await;
@@ -265,10 +274,11 @@ pub(super) fn works(io: &AccountIo) {
 /// Telegram has not.
 pub(super) fn failed(polling: &mut Polling, error: &ApiError, io: &AccountIo) -> Next {
     let next = polling.failed(error, rand::random());
-    tracing::warn!(%error, failures = polling.failures(), "Telegram can't be received from");
+    let why = error.told();
+    tracing::warn!(error = why, failures = polling.failures(), "Telegram can't be received from");
     io.status.update(|status| {
         status.connected = false;
-        status.last_error = Some(error.to_string());
+        status.last_error = Some(why);
         status.reconnect_attempts = polling.failures();
     });
     next
@@ -285,7 +295,7 @@ impl Answers {
         Self { client, tasks: JoinSet::new() }
     }
 
-    pub(super) fn add(&mut self, callback: String) {
+    pub(super) fn add(&mut self, Callback { id, .. }: Callback) {
         while self.tasks.try_join_next().is_some() {}
         if self.tasks.len() >= MOST_ANSWERS {
             // It stops turning by itself after a while.
@@ -293,7 +303,7 @@ impl Answers {
         }
         let client = self.client.clone();
         self.tasks.spawn(async move {
-            let params = json!({"callback_query_id": callback});
+            let params = json!({"callback_query_id": id});
             if let Err(error) = client.call_within("answerCallbackQuery", &params, ANSWER).await {
                 tracing::debug!(%error, "a pressed button was not answered");
             }

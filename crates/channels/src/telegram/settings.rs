@@ -11,10 +11,10 @@ use openclaw_sessions::key::normalize_account_id;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::RetryPolicy;
 use crate::access::{DmPolicy, Entry, Group, GroupPolicy};
 use crate::markdown::TableMode;
 use crate::text::ChunkMode;
+use crate::{RetryPolicy, switched_off};
 
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -303,29 +303,23 @@ impl AccountSettings {
             return None;
         }
         let settings = Self::overlay(channel, account.and_then(Value::as_object));
-        Some(
-            settings.map(|settings| Self {
-                commands: settings.commands.or_global(config.document()),
-                ..settings
-            }),
-        )
+        Some(settings.map(|settings| Self {
+            is_enabled: switched_off(config, super::ID, &id).is_none(),
+            commands: settings.commands.or_global(config.document()),
+            ..settings
+        }))
     }
 
     fn overlay(
         channel: Option<&Map<String, Value>>,
         account: Option<&Map<String, Value>>,
     ) -> Result<Self, serde_json::Error> {
-        let is_on = |section: Option<&Map<String, Value>>| {
-            section.and_then(|keys| keys.get("enabled")) != Some(&Value::Bool(false))
-        };
         let layers = channel.into_iter().chain(account).flatten();
         let merged: Map<String, Value> = layers
             .filter(|(key, value)| !matches!(key.as_str(), "accounts" | "enabled") && !value.is_null())
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        let mut settings: Self = serde_json::from_value(Value::Object(merged))?;
-        settings.is_enabled = is_on(channel) && is_on(account);
-        Ok(settings)
+        serde_json::from_value(Value::Object(merged))
     }
 
     /// Bytes of a file that is fetched: the setting (5 MiB), but no more than bots can fetch.

@@ -7,6 +7,8 @@ mod webhooks;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use openclaw_config::{Config, Environment};
 use openclaw_testkit::telegram::TelegramServer;
@@ -16,9 +18,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::account::Bot;
 use crate::{
-    Account, AccountIo, AccountStatus, Address, ChannelFuture, Exit, Inbound, InboundSink, NotTaken,
-    StatusReport,
+    Account, AccountIo, AccountStatus, Address, ChannelFuture, Exit, GuessThrottle, Inbound, InboundSink,
+    Knock, NotTaken, SecretGiven, StatusReport,
 };
+
+/// Ten wrong secrets are enough, from anywhere.
+#[derive(Default)]
+struct TenGuesses(AtomicUsize);
+
+impl GuessThrottle for TenGuesses {
+    fn count(&self, _knock: Knock<'_>, given: SecretGiven) -> Result<(), Duration> {
+        if self.0.load(Ordering::Relaxed) >= 10 {
+            return Err(Duration::from_millis(1_500));
+        }
+        self.0.fetch_add(usize::from(given == SecretGiven::Wrong), Ordering::Relaxed);
+        Ok(())
+    }
+}
 
 /// A bot of its own, and its directory.
 struct Scene {
@@ -55,6 +71,7 @@ impl Scene {
             status: StatusReport::default(),
             state_dir: Arc::from(self.dir.path()),
             stop: CancellationToken::new(),
+            guesses: Arc::new(TenGuesses::default()),
         }
     }
 

@@ -29,7 +29,16 @@ pub(super) struct Update {
     /// What happened; more than one where reactions change at once.
     pub(super) events: Vec<Inbound>,
     /// A pressed button that waits to be answered.
-    pub(super) callback: Option<String>,
+    pub(super) callback: Option<Callback>,
+}
+
+/// A pressed button.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Callback {
+    /// What it is answered by.
+    pub(super) id: String,
+    /// Unix milliseconds at which the message with it was sent; 0 where Telegram does not tell any more.
+    pub(super) message_at: i64,
 }
 
 /// The number of an update; without it nothing can be confirmed.
@@ -53,16 +62,20 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
     match kind {
         "message" | "channel_post" => one(scene.message(content)),
         "edited_message" | "edited_channel_post" => one(scene.edited(content)),
-        "callback_query" => Update {
-            events: scene.button(content).into_iter().collect(),
-            callback: content.text("id").map(str::to_owned),
-        },
+        "callback_query" => {
+            Update { events: scene.button(content).into_iter().collect(), callback: callback(content) }
+        }
         "message_reaction" => Update { events: scene.reactions(content), callback: None },
         _ => {
             member(content);
             Update::default()
         }
     }
+}
+
+fn callback(query: &Value) -> Option<Callback> {
+    let message_at = query.at("message").int("date").unwrap_or_default().saturating_mul(1_000);
+    Some(Callback { id: query.text("id")?.to_owned(), message_at })
 }
 
 /// Why an update of a kind that is known can't be read; `None` where it can, though there may be nothing in it for us.

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Method, Request, Response, StatusCode};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,13 +23,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::account::Bot;
+use super::client::Client;
 use super::entities::Me;
 use super::poller_slot::PollerSlot;
 use super::polling::{Next, Polling};
+use super::pressed::{self, Heard};
 use super::receive::{Answers, failed, give, works};
 use super::update;
 use super::wire::Wire as _;
-use crate::{AccountIo, Exit, InboundEvent};
+use crate::{AccountIo, Exit, InboundEvent, Knock, SecretGiven};
 
 const HOST: &str = "127.0.0.1";
 const PORT: u16 = 8787;
@@ -50,7 +54,21 @@ struct Hook {
     account: String,
     me: Me,
     io: AccountIo,
+    client: Client,
     answers: Mutex<Answers>,
+    heard: Mutex<Heard>,
+}
+
+impl Hook {
+    /// What a request gives as the secret.
+    fn given(&self, headers: &HeaderMap) -> SecretGiven {
+        let given = headers.get(SECRET_HEADER).filter(|given| !given.is_empty());
+        let Some(given) = given else { return SecretGiven::Nothing };
+        match given.as_bytes().ct_eq(self.secret.expose_secret().as_bytes()).into() {
+            true => SecretGiven::Right,
+            false => SecretGiven::Wrong,
+        }
+    }
 }
 
 /// Listens until it is stopped.
@@ -74,7 +92,9 @@ pub(super) async fn listen(bot: &Bot, me: Me, io: &AccountIo, _slot: PollerSlot)
         account: bot.id.clone(),
         me,
         io: io.clone(),
+        client: bot.client.clone(),
         answers: Mutex::new(Answers::new(bot.client.clone())),
+        heard: Mutex::default(),
     });
     tokio::select! { biased;
         () = io.stop.cancelled() => Exit::Stopped,
@@ -162,9 +182,9 @@ async fn accept(listener: &TcpListener, hook: &Arc<Hook>) {
             connections.join_next().await;
         }
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let is_telegram = Arc::new(AtomicBool::new(false));
-                let connection = serve(stream, Arc::clone(hook), Arc::clone(&is_telegram));
+                let connection = serve(stream, peer, Arc::clone(hook), Arc::clone(&is_telegram));
                 strangers.add(connections.spawn(connection), is_telegram);
             }
             Err(error) => {
@@ -197,10 +217,13 @@ impl Strangers {
     }
 }
 
-async fn serve(stream: TcpStream, hook: Arc<Hook>, is_telegram: Arc<AtomicBool>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, hook: Arc<Hook>, is_telegram: Arc<AtomicBool>) {
+    // One that is gone has nobody who could be answered.
+    let Ok(local) = stream.local_addr() else { return };
+    let ends = Ends { peer, local };
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let (hook, is_telegram) = (Arc::clone(&hook), Arc::clone(&is_telegram));
-        async move { Ok::<_, Infallible>(respond(&hook, request.map(Body::new), &is_telegram).await) }
+        async move { Ok::<_, Infallible>(respond(&hook, request.map(Body::new), ends, &is_telegram).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -211,7 +234,19 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>, is_telegram: Arc<AtomicBool>)
     }
 }
 
-async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) -> Response<Body> {
+/// The two ends of a connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    peer: SocketAddr,
+    local: SocketAddr,
+}
+
+async fn respond(
+    hook: &Hook,
+    request: Request<Body>,
+    Ends { peer, local }: Ends,
+    is_telegram: &AtomicBool,
+) -> Response<Body> {
     let path = request.uri().path();
     if request.method() == Method::GET && path == HEALTH {
         return answer(StatusCode::OK, "ok");
@@ -219,8 +254,12 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
     if request.method() != Method::POST || path != hook.path {
         return answer(StatusCode::NOT_FOUND, "");
     }
-    let given = request.headers().get(SECRET_HEADER).map(|value| value.as_bytes()).unwrap_or_default();
-    if !bool::from(given.ct_eq(hook.secret.expose_secret().as_bytes())) {
+    let given = hook.given(request.headers());
+    let knock = Knock { peer, local, headers: request.headers() };
+    if let Err(wait) = hook.io.guesses.count(knock, given) {
+        return locked(wait);
+    }
+    if given != SecretGiven::Right {
         return answer(StatusCode::UNAUTHORIZED, "");
     }
     is_telegram.store(true, Ordering::Relaxed);
@@ -238,13 +277,16 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
         Ok(Err(_)) | Err(_) => return answer(StatusCode::REQUEST_TIMEOUT, ""),
     };
     // Refused, one that can't be read would be brought again for a day, and what comes behind it would wait.
-    let update = match value {
-        Ok(value) => update::read(&value, &hook.account, &hook.me, now_ms()),
+    let now = now_ms();
+    let mut update = match value {
+        Ok(value) => update::read(&value, &hook.account, &hook.me, now),
         Err((why, text)) => {
-            let event = update::unreadable(&text, &hook.account, &why, now_ms());
+            let event = update::unreadable(&text, &hook.account, &why, now);
             update::Update { events: vec![event], callback: None }
         }
     };
+    let heard = *hook.heard.lock();
+    let heard = pressed::date(&hook.client, std::slice::from_mut(&mut update), heard, now).await;
     let flaw = update.events.iter().find_map(|event| {
         let InboundEvent::Unreadable { why } = &event.event else { return None };
         let id = &event.native_id;
@@ -253,6 +295,10 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
     match give(&hook.io, update.events).await {
         Ok(()) => {
             works(&hook.io);
+            {
+                let mut kept = hook.heard.lock();
+                *kept = heard.max(*kept);
+            }
             if let Some(flaw) = flaw {
                 hook.io.status.update(|status| status.last_error = Some(flaw));
             }
@@ -269,5 +315,14 @@ async fn respond(hook: &Hook, request: Request<Body>, is_telegram: &AtomicBool) 
 fn answer(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
+    response
+}
+
+/// Whoever asks has guessed too often.
+fn locked(wait: Duration) -> Response<Body> {
+    let text = "too many wrong secrets from this address; try again later";
+    let mut response = answer(StatusCode::TOO_MANY_REQUESTS, text);
+    let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     response
 }

@@ -9,8 +9,10 @@ mod wizard;
 use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
-use openclaw_channels::{Channel, Platforms, Unusable, registry};
-use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
+use openclaw_channels::{
+    Channel, Platforms, Switch, Unusable, plugin_is_off, plugin_switch, registry, switched_off,
+};
+use openclaw_config::write::{Actor, WriteError, set_value, unset_value, write};
 use openclaw_config::{Config, value_path};
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
@@ -177,15 +179,26 @@ fn profiles(context: &Context, config: &Config) -> Vec<Value> {
 
 fn is_set(config: &Config, channel: &dyn Channel) -> bool {
     let section = config.document().get("channels").and_then(|channels| channels.get(channel.info().id));
-    section.is_some() || channel.account(config, DEFAULT).is_ok()
+    section.is_some() || channel.credential_source(config, DEFAULT) != "none"
 }
 
 fn described(config: &Config, channel: &dyn Channel, account: &str) -> String {
     let source = channel.credential_source(config, account);
     let made = channel.account(config, account);
-    let enabled = if matches!(made, Err(Unusable::Disabled)) { "disabled" } else { "enabled" };
-    let configured =
-        if source == "none" { "not configured".to_owned() } else { format!("configured, token={source}") };
+    let off =
+        switched_off(config, channel.info().id, account).filter(|_| matches!(made, Err(Unusable::Disabled)));
+    let enabled = match off {
+        Some(off) if off.of == Switch::Plugin => format!("disabled: {off}; run: {}", off.remedy()),
+        Some(_) => "disabled".to_owned(),
+        None => "enabled".to_owned(),
+    };
+    let configured = match &made {
+        Err(Unusable::NotConfigured(why)) => format!("not configured: {why}"),
+        Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) if source != "none" => {
+            format!("configured, token={source}")
+        }
+        Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) => "not configured".to_owned(),
+    };
     format!("- {} {account}: {configured}, {enabled}", channel.info().label)
 }
 
@@ -287,12 +300,36 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
     let mode = mode.unwrap_or("not set (openclaw setup sets it)");
     output::line(&format!("Mode: {mode}"));
     output::line("");
+    let mut warnings = Vec::new();
     for channel in Platforms::default().channels() {
         for account in channel.account_ids(config) {
             output::line(&offline_line(config, channel.as_ref(), &account));
+            warnings.extend(offline_warning(config, channel.as_ref(), &account));
         }
     }
+    if !warnings.is_empty() {
+        output::line("");
+        output::line("Warnings:");
+        warnings.iter().for_each(|line| output::line(line));
+    }
     Ok(0)
+}
+
+/// What keeps an account from working that somebody has set up, by the configuration alone.
+fn offline_warning(config: &Config, channel: &dyn Channel, account: &str) -> Option<String> {
+    let id = channel.info().id;
+    if !is_set(config, channel) {
+        return None;
+    }
+    let why = match channel.account(config, account) {
+        Err(Unusable::NotConfigured(why)) => why,
+        Err(Unusable::Disabled) => {
+            let off = switched_off(config, id, account).filter(|off| off.of == Switch::Plugin)?;
+            format!("{off} (Run: {})", off.remedy())
+        }
+        Ok(_) | Err(Unusable::Unknown(_)) => return None,
+    };
+    Some(format!("- {id} {account}: {why}"))
 }
 
 /// As a running gateway would tell, as far as the configuration knows.
@@ -396,7 +433,16 @@ fn add_account(
         path.pop();
         next = json!({DEFAULT: {}, account.as_str(): next});
     }
-    set_value(loaded, &path, next, Actor::Cli).map_err(|error| refused(&error))?;
+    let mut document = loaded.snapshot.parsed.clone();
+    value_path::set(&mut document, &path, next);
+    let was_off = plugin_is_off(&loaded.snapshot.config, id);
+    if was_off {
+        value_path::set(&mut document, &plugin_switch(id), json!(true));
+    }
+    write(loaded, &document, Actor::Cli).map_err(|error| refused(&error))?;
+    if was_off {
+        output::line(&format!("Switched on: {} was false.", plugin_switch(id).join(".")));
+    }
     if names_default {
         output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));
     }

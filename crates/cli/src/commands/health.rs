@@ -79,7 +79,9 @@ fn state(account: &Value) -> String {
             let name = text("/probe/bot/username").map(|name| format!(" (@{name})"));
             format!("ok{}", name.unwrap_or_default())
         }
-        _ if account.get("enabled") == Some(&Value::Bool(false)) => "disabled".to_owned(),
+        _ if account.get("enabled") == Some(&Value::Bool(false)) => {
+            text("/lastError").map_or_else(|| "disabled".to_owned(), |why| format!("disabled: {why}"))
+        }
         Some(_) => {
             let status = account.pointer("/probe/status").and_then(Value::as_u64);
             let status = status.map_or("unknown".to_owned(), |status| status.to_string());

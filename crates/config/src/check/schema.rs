@@ -411,6 +411,42 @@ pub(crate) fn fill_defaults(schema: &Value, value: &mut Value) {
 mod tests {
     use super::*;
 
+    /// Paths of the keys of a schema; `*` is any name or entry.
+    fn keys(schema: &Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
+        for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let path = join(path, key);
+            keys(schema, &path, found);
+            found.insert(path);
+        }
+        for schema in ["additionalProperties", "items"].iter().filter_map(|keyword| schema.get(keyword)) {
+            keys(schema, &join(path, "*"), found);
+        }
+        for schema in
+            ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| schema[*keyword].as_array()).flatten()
+        {
+            keys(schema, path, found);
+        }
+    }
+
+    /// OpenClaw 2026.2.9 refuses a file with a key that it does not know. The keys it knows of Telegram's section are recorded.
+    #[test]
+    fn keys_of_our_own_in_telegrams_section_are_named_in_the_documents() {
+        const THEIRS: &str = include_str!("../../../../tests/golden/config-telegram-keys.json");
+        const PAGE: &str = include_str!("../../../../docs/compatibility.md");
+        let theirs: Vec<String> = serde_json::from_str(THEIRS).unwrap();
+        let schema = accepted(|section| section == "channels");
+        let section = &schema["properties"]["channels"]["properties"]["telegram"]["properties"];
+        let mut found = std::collections::BTreeSet::new();
+        for (key, schema) in section.as_object().unwrap().iter().filter(|(key, _)| *key != "accounts") {
+            found.insert(key.clone());
+            keys(schema, key, &mut found);
+        }
+        let ours: Vec<&String> = found.iter().filter(|key| !theirs.contains(key)).collect();
+        assert!(ours.iter().any(|key| *key == "apiRoot"), "{ours:?}");
+        let unnamed: Vec<&&String> = ours.iter().filter(|key| !PAGE.contains(&format!("`{key}`"))).collect();
+        assert!(unnamed.is_empty(), "docs/compatibility.md does not name {unnamed:?}");
+    }
+
     #[test]
     fn unknown_keys_come_with_the_key_that_was_meant() {
         let rows = [

@@ -32,7 +32,11 @@ const TELEGRAM_LISTS: &[&str] = &[
     "channels.telegram.accounts.*.groupAllowFrom.*",
     "channels.telegram.accounts.*.groups.*.allowFrom.*",
     "channels.telegram.accounts.*.groups.*.topics.*.allowFrom.*",
+    "tools.elevated.allowFrom.telegram.*",
+    "agents.list.*.tools.elevated.allowFrom.telegram.*",
 ];
+/// A list of people of all platforms. Telegram's are those that say so.
+const OWNERS: &str = "commands.ownerAllowFrom.*";
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value) -> Vec<Issue> {
     let mut found = Vec::new();
@@ -48,6 +52,11 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
     for pattern in TELEGRAM_LISTS {
         found.extend(places(document, pattern).into_iter().filter_map(|(path, entry)| nobody(path, entry)));
     }
+    let owners = places(document, OWNERS).into_iter();
+    let owners = owners.filter(|(_, entry)| {
+        entry.as_str().is_some_and(|text| without_prefixes(text) != text.trim().to_lowercase())
+    });
+    found.extend(owners.filter_map(|(path, entry)| nobody(path, entry)));
     found
 }
 
@@ -149,13 +158,20 @@ fn nobody(path: String, entry: &Value) -> Option<Issue> {
     Some(Issue::new(path, told))
 }
 
-/// `*`, a number, or what can be the name of a person or a chat.
-fn is_telegram_entry(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
+/// In lower case, without the name of the platform.
+fn without_prefixes(text: &str) -> String {
+    let lower = text.trim().to_lowercase();
     let mut rest = lower.as_str();
     while let Some(behind) = rest.strip_prefix("telegram:").or_else(|| rest.strip_prefix("tg:")) {
         rest = behind.trim_start();
     }
+    rest.to_owned()
+}
+
+/// `*`, a number, or what can be the name of a person or a chat.
+fn is_telegram_entry(text: &str) -> bool {
+    let rest = without_prefixes(text);
+    let rest = rest.as_str();
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     if !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) {
         return digits.parse::<i64>().is_ok_and(|id| id != 0);
@@ -231,6 +247,11 @@ mod tests {
             let document = json!({"channels": {"telegram": {"allowFrom": [5, entry]}}});
             assert_eq!(paths(&document), ["channels.telegram.allowFrom.1"], "{entry:?}");
         }
+        let elsewhere = json!({
+            "commands": {"ownerAllowFrom": ["telegram:@ada", "tg:Ada Lovelace", "Ada Lovelace", "discord:a b"]},
+            "tools": {"elevated": {"allowFrom": {"telegram": ["Ada L", 7], "discord": ["a b"]}}},
+        });
+        assert_eq!(paths(&elsewhere), ["tools.elevated.allowFrom.telegram.0", "commands.ownerAllowFrom.1"]);
         let lists = json!({"-1": {"allowFrom": ["a b"], "topics": {"2": {"allowFrom": ["c d"]}}}});
         assert_eq!(
             paths(&json!({"channels": {"telegram": {"accounts": {"w": {"groups": lists}}}}})),

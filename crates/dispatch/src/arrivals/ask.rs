@@ -3,12 +3,12 @@
 //! Nobody can make the bot talk by this: a person has one code an hour, and of an account three wait at most.
 
 use openclaw_channels::access::{AccessSettings, Entry, PairingStore, Requested, pairing, rules::reasons};
-use openclaw_channels::{Address, Channel, ConversationKind, Inbound, Part, Sender};
+use openclaw_channels::{Address, Channel, ConversationKind, Inbound, Part, Platforms, Sender};
 use openclaw_config::Config;
 use openclaw_protocol::printable::visible;
 use serde_json::{Map, Value};
 
-use super::gate::written_owners;
+use super::gate::owners;
 use super::{Fate, handover};
 use crate::handle::Dispatch;
 
@@ -53,17 +53,17 @@ impl Asking<'_> {
     async fn tell_owners(&self, dispatch: &Dispatch, code: &str) {
         let Address { channel, account, .. } = &self.event.address;
         let text = told_owner(self.channel.info().label, channel, &self.event.sender, code);
-        for owner in self.owners() {
+        for owner in self.owners(&dispatch.runner().deps.platforms) {
             let id = format!("pairing:{channel}:{account}:{code}:{}", owner.target);
             handover::send(dispatch, id, owner, None, Part::text(&text)).await;
         }
     }
 
     /// The private chats of the owners: of those in `commands.ownerAllowFrom`, or else of the first whom the channel's own list names.
-    fn owners(&self) -> Vec<Address> {
+    fn owners(&self, platforms: &Platforms) -> Vec<Address> {
         let chat = |entry: &str| self.private_chat(entry);
-        let named: Vec<Address> =
-            written_owners(self.config).iter().filter_map(|entry| chat(entry)).collect();
+        let named = owners(platforms, self.config, &self.event.address);
+        let named: Vec<Address> = named.iter().filter_map(|entry| chat(entry)).collect();
         if !named.is_empty() {
             return named;
         }

@@ -12,9 +12,9 @@ use openclaw_channels::Address;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::desks::Desks;
+use super::desks::{Desks, Letter, Waiting};
 use super::gate::{Admitted, Verdict};
-use super::{Fate, StoredArrival, decide, gate, handover, press};
+use super::{Fate, decide, gate, handover, press};
 use crate::incoming::debounce::Machine;
 use crate::shared::Shared;
 
@@ -25,7 +25,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Desk {
     at: Address,
     desks: Arc<Desks>,
-    mailbox: mpsc::UnboundedReceiver<Box<StoredArrival>>,
+    mailbox: mpsc::UnboundedReceiver<Letter>,
     /// What waits for more of the same.
     gathering: Machine<Admitted>,
     /// Messages that wait for the one before.
@@ -42,7 +42,7 @@ struct Current {
 }
 
 enum Step {
-    Came(Box<StoredArrival>),
+    Came(Letter),
     HandedOver,
     Due,
     Idle,
@@ -50,11 +50,7 @@ enum Step {
 }
 
 impl Desk {
-    pub(super) fn new(
-        at: Address,
-        desks: Arc<Desks>,
-        mailbox: mpsc::UnboundedReceiver<Box<StoredArrival>>,
-    ) -> Self {
+    pub(super) fn new(at: Address, desks: Arc<Desks>, mailbox: mpsc::UnboundedReceiver<Letter>) -> Self {
         Self { at, desks, mailbox, gathering: Machine::default(), ready: VecDeque::new(), current: None }
     }
 
@@ -62,7 +58,11 @@ impl Desk {
     pub(super) async fn run(mut self) {
         loop {
             match self.next().await {
-                Step::Came(arrival) => self.on_arrival(*arrival).await,
+                Step::Came(letter) => {
+                    if let Some(waiting) = self.desks.open(letter).await {
+                        self.on_arrival(waiting).await;
+                    }
+                }
                 Step::HandedOver => self.current = None,
                 Step::Due => {
                     let gathered = self.gathering.tick(Instant::now());
@@ -89,7 +89,7 @@ impl Desk {
         let (due, is_empty) = (self.gathering.due(), self.is_empty());
         tokio::select! { biased;
             () = stopping.cancelled() => Step::Stop,
-            arrival = self.mailbox.recv() => arrival.map_or(Step::Stop, Step::Came),
+            letter = self.mailbox.recv() => letter.map_or(Step::Stop, Step::Came),
             () = over(self.current.as_mut()) => Step::HandedOver,
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
             () = tokio::time::sleep(LINGER), if is_empty => Step::Idle,
@@ -106,9 +106,9 @@ impl Desk {
         self.current = Some(Current { work, cancel });
     }
 
-    async fn on_arrival(&mut self, StoredArrival { number, event, received_at }: StoredArrival) {
-        let Ok(event) = event else { return };
-        let verdict = gate::judge(&self.desks.dispatch, number, event, received_at).await;
+    async fn on_arrival(&mut self, waiting: Waiting) {
+        let number = waiting.number;
+        let verdict = gate::judge(&self.desks.dispatch, waiting).await;
         match verdict {
             Verdict::Decided(fate) => decide(self.shared(), &[number], fate).await,
             Verdict::Admitted(admitted) if admitted.is_stop() => self.stop(*admitted).await,

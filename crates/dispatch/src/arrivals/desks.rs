@@ -1,32 +1,58 @@
-//! Where platforms hand in what they bring: on disk first, then to the desk of its conversation.
+//! Where platforms hand in what they bring: past the door and on disk first, then to the desk of its conversation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_channels::{Address, ChannelFuture, Inbound, InboundSink, NotTaken};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::desk::Desk;
-use super::{ArrivalInsert, NewArrival, StoredArrival};
+use super::door::{Door, Seen};
+use super::{ArrivalInsert, Fate, NewArrival, StoredArrival, decide};
 use crate::handle::Dispatch;
 use crate::journal::JournalError;
 
 /// Events that are read at once at start.
 const PAGE: u32 = 500;
+/// Events on their way to desks that are kept in memory, 9 KB each; of what comes behind them the number is kept, and the journal is asked
+/// for it when its turn has come.
+const IN_MEMORY: usize = 1_000;
 
-/// Boxed: the channel makes room for 32 at once.
-type Letterbox = mpsc::UnboundedSender<Box<StoredArrival>>;
+type Letterbox = mpsc::UnboundedSender<Letter>;
+
+/// What a desk is given. Small: its channel makes room for 32 at once.
+pub(super) enum Letter {
+    /// An event.
+    Whole(Box<Waiting>),
+    /// The number of one.
+    Stored(i64),
+}
+
+/// An event about which nothing is decided yet, past the door.
+pub(super) struct Waiting {
+    pub(super) number: i64,
+    pub(super) event: Inbound,
+    /// Unix milliseconds.
+    pub(super) received_at: i64,
+    /// What was decided at the door.
+    pub(super) seen: Seen,
+    /// Its part of what may be in memory.
+    _in_memory: Option<OwnedSemaphorePermit>,
+}
 
 /// The desks that exist: started on demand, gone when idle.
 pub(super) struct Desks {
     pub(super) dispatch: Dispatch,
+    door: Door,
     desks: Mutex<HashMap<Address, Letterbox>>,
+    in_memory: Arc<Semaphore>,
 }
 
 impl Desks {
     pub(super) fn new(dispatch: Dispatch) -> Arc<Self> {
-        Arc::new(Self { dispatch, desks: Mutex::default() })
+        let in_memory = Arc::new(Semaphore::new(IN_MEMORY));
+        Arc::new(Self { dispatch, door: Door::default(), desks: Mutex::default(), in_memory })
     }
 
     /// Takes up what the last process stored and did not decide about, in the order of arrival.
@@ -38,46 +64,84 @@ impl Desks {
             let Some(last) = page.last() else { return Ok(()) };
             after = last.number;
             tracing::info!(events = page.len(), "taking up what platforms brought before the last stop");
-            for arrival in page {
-                match &arrival.event {
-                    Ok(event) => self.hand(event.address.clone(), arrival),
-                    Err(error) => {
-                        tracing::error!(number = arrival.number, %error, "an event of a platform can't be read any more");
-                        super::decide(
-                            self.dispatch.shared(),
-                            &[arrival.number],
-                            super::Fate::dropped("unreadable"),
-                        )
-                        .await;
-                    }
-                }
+            for waiting in self.see_stored(page).await {
+                self.hand(waiting);
             }
         }
     }
 
+    /// Those of stored events that are let past the door; the others are decided about.
+    async fn see_stored(&self, arrivals: Vec<StoredArrival>) -> Vec<Waiting> {
+        let mut readable = Vec::with_capacity(arrivals.len());
+        for StoredArrival { number, event, received_at } in arrivals {
+            match event {
+                Ok(event) => readable.push((number, event, received_at)),
+                Err(error) => {
+                    tracing::error!(number, %error, "an event of a platform can't be read any more");
+                    decide(self.dispatch.shared(), &[number], Fate::dropped("unreadable")).await;
+                }
+            }
+        }
+        let events: Vec<&Inbound> = readable.iter().map(|(_, event, _)| event).collect();
+        let seen = self.door.see(&self.dispatch, &events).await;
+        let mut waiting = Vec::new();
+        for ((number, event, received_at), seen) in readable.into_iter().zip(seen) {
+            match seen {
+                Seen::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
+                Seen::Heard(_) | Seen::Asks(_) | Seen::Unsaid => {
+                    waiting.push(Waiting { number, event, received_at, seen, _in_memory: None });
+                }
+            }
+        }
+        waiting
+    }
+
     /// Gives an event to the desk of its conversation.
-    fn hand(self: &Arc<Self>, at: Address, arrival: StoredArrival) {
+    fn hand(self: &Arc<Self>, waiting: Waiting) {
         if self.dispatch.shared().stopping.is_cancelled() {
             // The next start takes it up.
             return;
         }
-        let arrival = Box::new(arrival);
+        let at = waiting.event.address.clone();
+        let letter = match Arc::clone(&self.in_memory).try_acquire_owned() {
+            Ok(permit) => Letter::Whole(Box::new(Waiting { _in_memory: Some(permit), ..waiting })),
+            // It is seen at the door once more then.
+            Err(_) => Letter::Stored(waiting.number),
+        };
         let mut desks = self.desks.lock();
         let unsent = match desks.get(&at) {
-            Some(desk) => desk.send(arrival).err().map(|unsent| unsent.0),
-            None => Some(arrival),
+            Some(desk) => desk.send(letter).err().map(|unsent| unsent.0),
+            None => Some(letter),
         };
-        let Some(arrival) = unsent else { return };
+        let Some(letter) = unsent else { return };
         let (sender, mailbox) = mpsc::unbounded_channel();
         // Nobody else has the other end.
-        let _ = sender.send(arrival);
+        let _ = sender.send(letter);
         desks.insert(at.clone(), sender);
         let desk = Desk::new(at, Arc::clone(self), mailbox);
         self.dispatch.shared().accepting.spawn(desk.run());
     }
 
+    /// The event of a letter. `None`: it is decided about, or can't be had.
+    pub(super) async fn open(&self, letter: Letter) -> Option<Waiting> {
+        let number = match letter {
+            Letter::Whole(waiting) => return Some(Waiting { _in_memory: None, ..*waiting }),
+            Letter::Stored(number) => number,
+        };
+        match self.dispatch.shared().journal.waiting_arrivals(number - 1, 1).await {
+            Ok(mut found) => {
+                found.retain(|arrival| arrival.number == number);
+                self.see_stored(found).await.pop()
+            }
+            Err(error) => {
+                tracing::error!(number, %error, "an event of a platform can't be read; the next start takes it up");
+                None
+            }
+        }
+    }
+
     /// A desk with nothing left to do asks whether it may end.
-    pub(super) fn retire(&self, at: &Address, mailbox: &mpsc::UnboundedReceiver<Box<StoredArrival>>) -> bool {
+    pub(super) fn retire(&self, at: &Address, mailbox: &mpsc::UnboundedReceiver<Letter>) -> bool {
         let mut desks = self.desks.lock();
         let is_idle = mailbox.is_empty();
         if is_idle {
@@ -93,19 +157,26 @@ pub(super) struct Sink(pub(super) Arc<Desks>);
 impl InboundSink for Sink {
     fn take(&self, events: Vec<Inbound>) -> ChannelFuture<'_, Result<(), NotTaken>> {
         Box::pin(async move {
-            let shared = self.0.dispatch.shared();
+            let Self(desks) = self;
+            let shared = desks.dispatch.shared();
             let received_at = shared.clock.now_ms();
-            let new = events.iter().cloned().map(|event| NewArrival { event, received_at }).collect();
-            let stored = shared.journal.arrive(new).await.map_err(|error| NotTaken(error.to_string()))?;
+            let seen = desks.door.see(&desks.dispatch, &events.iter().collect::<Vec<_>>()).await;
+            let new = events.iter().zip(&seen).map(|(event, seen)| NewArrival {
+                event: event.clone(),
+                received_at,
+                fate: seen.fate().cloned(),
+            });
+            let stored =
+                shared.journal.arrive(new.collect()).await.map_err(|error| NotTaken(error.to_string()))?;
             let Some(inserts) = stored else {
                 return Err(NotTaken("too many messages wait; they are fetched again later".to_owned()));
             };
-            for (event, insert) in events.into_iter().zip(inserts) {
+            for ((event, seen), insert) in events.into_iter().zip(seen).zip(inserts) {
                 match insert {
-                    ArrivalInsert::New(number) => {
-                        let at = event.address.clone();
-                        self.0.hand(at, StoredArrival { number, event: Ok(event), received_at });
-                    }
+                    ArrivalInsert::New(number) => match seen.fate() {
+                        Some(fate) => tracing::debug!(number, ?fate, "decided at the door"),
+                        None => desks.hand(Waiting { number, event, received_at, seen, _in_memory: None }),
+                    },
                     ArrivalInsert::Known => {
                         tracing::debug!(channel = %event.address.channel, event = %event.native_id, "brought twice, taken once");
                     }
@@ -113,5 +184,66 @@ impl InboundSink for Sink {
             }
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_channels::{Conversation, ConversationKind, InboundEvent, InboundMessage, Sender};
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{FakeModel, PATIENCE, Rig};
+
+    fn said(number: usize) -> Inbound {
+        Inbound {
+            native_id: format!("update:{number}"),
+            address: Address {
+                channel: "telegram".to_owned(),
+                account: "default".to_owned(),
+                target: "-100".to_owned(),
+                thread: None,
+            },
+            conversation: Conversation {
+                kind: ConversationKind::Group,
+                title: None,
+                thread_title: None,
+                is_forum: false,
+                space: None,
+                descriptions: Vec::new(),
+            },
+            sender: Sender { id: "7".to_owned(), ..Sender::default() },
+            event: InboundEvent::Message(Box::new(InboundMessage {
+                message_id: number.to_string(),
+                text: "nobody is spoken to".to_owned(),
+                mentions: openclaw_channels::Mentions { can_tell: true, ..Default::default() },
+                ..InboundMessage::default()
+            })),
+            at: 0,
+        }
+    }
+
+    /// In a group that is heard anybody may write as much as they like.
+    #[tokio::test]
+    async fn what_has_no_room_in_memory_is_read_from_the_disk_when_its_turn_has_come() {
+        const SAID: usize = IN_MEMORY + 50;
+        let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+        let telegram = json!({"botToken": "1:t", "groupPolicy": "open", "groups": {"*": {}}});
+        let rig = Rig::with_config(dir.path(), &model, json!({"channels": {"telegram": telegram}})).await;
+        let desks = Desks::new(rig.dispatch.clone());
+        let sink = Sink(Arc::clone(&desks));
+        sink.take((0..SAID).map(said).collect()).await.unwrap();
+        // Nothing else ran meanwhile.
+        assert_eq!(desks.in_memory.available_permits(), 0);
+        let journal = &rig.dispatch.shared().journal;
+        let decided = async {
+            while journal.arrival_tally().await.unwrap() != [("noted".to_owned(), SAID as u64)] {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, decided).await.expect("all of them are decided about");
+        assert_eq!(desks.in_memory.available_permits(), IN_MEMORY);
+        let last = journal.noted_arrivals(&said(0).address, i64::MAX, 1).await.unwrap().remove(0);
+        assert_eq!(last.event.unwrap().native_id, format!("update:{}", SAID - 1));
     }
 }

@@ -1,16 +1,17 @@
-//! Whether something that happened on a platform comes in: which session it is for, who is heard there, who may give commands, and whether a
-//! group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not be read.
+//! What something that happened on a platform comes to, once the [`super::door`] has let it pass: which session it is for, who may give
+//! commands, and whether a group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not
+//! be read.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Entry, Gate, GroupView, Guests, Mentioned, PairingStore,
-    ReactionNotifications, Speaker,
+    AccessSettings, Admission, DmPolicy, Entry, GroupView, Mentioned, PairingStore, ReactionNotifications,
+    written_owners,
 };
 use openclaw_channels::{
-    Address, Channel, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
+    Address, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
@@ -19,9 +20,10 @@ use openclaw_sessions::reset::authority::{
     Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
 };
 use openclaw_sessions::routing::{self, Route};
-use serde_json::Value;
 
 use super::ask::Asking;
+use super::desks::Waiting;
+use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, MovedGroup, handover, offline};
 use crate::ack_reaction;
@@ -33,10 +35,6 @@ use crate::journal::Update;
 
 /// Messages of a group that are told with the next one, unless configured.
 const HISTORY: u32 = 50;
-/// Characters from which on a text counts as cut by its platform; only for messages that say so.
-const NO_CHANNEL: &str = "no-channel";
-const UNREADABLE: &str = "unreadable";
-const CONFIG: &str = "config";
 const ROUTE: &str = "route";
 const REACTION: &str = "reaction-notifications";
 
@@ -55,6 +53,8 @@ pub(super) struct Admitted {
     pub(super) event: Inbound,
     pub(super) route: Route,
     pub(super) standing: Standing,
+    /// The names in lists that mean its sender.
+    pub(super) listed_as: Vec<String>,
     /// How late it is.
     pub(super) lateness: Lateness,
     /// Whether whoever reads there may know why something failed.
@@ -128,8 +128,8 @@ impl Admitted {
 }
 
 /// Decides about an event.
-pub(super) async fn judge(dispatch: &Dispatch, number: i64, event: Inbound, received_at: i64) -> Verdict {
-    match decide(dispatch, number, event, received_at).await {
+pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
+    match decide(dispatch, waiting).await {
         Ok(admitted) => match offline::settle(dispatch, &admitted).await {
             Some(fate) => Verdict::Decided(fate),
             None => Verdict::Admitted(Box::new(admitted)),
@@ -138,40 +138,28 @@ pub(super) async fn judge(dispatch: &Dispatch, number: i64, event: Inbound, rece
     }
 }
 
-async fn decide(
-    dispatch: &Dispatch,
-    number: i64,
-    event: Inbound,
-    received_at: i64,
-) -> Result<Admitted, Fate> {
+async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate> {
+    let Waiting { number, event, received_at, seen, .. } = waiting;
     let settings = dispatch.runner().settings();
     let config = &settings.config;
     let address = &event.address;
     let platforms = &dispatch.runner().deps.platforms;
-    let Some(channel) = platforms.channel(&address.channel).cloned() else {
-        return Err(Fate::dropped(NO_CHANNEL));
+    let access = access(dispatch, config, &address.channel, &address.account)?;
+    let admission = match seen {
+        Seen::Heard(admission) => admission,
+        Seen::Asks(place) => {
+            let fate = ask(dispatch, config, &access, &event, (number, received_at)).await;
+            drop(place);
+            return Err(fate);
+        }
+        Seen::Refused(fate) => return Err(fate),
+        Seen::Unsaid => return Err(unsaid(dispatch, &access, &event).await),
     };
-    let access = AccessSettings::of(config, &address.channel, &address.account).map_err(|error| {
-        tracing::error!(channel = %address.channel, %error, "nobody is heard: the channel's section can't be read");
-        Fate::dropped(CONFIG)
-    })?;
-    let access = match platforms.at_work(&address.channel, &address.account) {
-        Some(at_work) => access.with_ids(at_work.account.as_ref()),
-        None => access,
-    };
-    if let InboundEvent::Unreadable { why } = &event.event {
-        tracing::debug!(channel = %address.channel, account = %address.account, event = %event.native_id, why, "unreadable");
-        return Err(Fate::dropped(UNREADABLE));
-    }
-    if let InboundEvent::Moved { to } = &event.event {
-        return Err(moved(dispatch, &access, address, to).await);
-    }
     let inbound = routed(&event);
     let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
         Fate::dropped(ROUTE)
     })?;
-    let admission = admit(dispatch, config, channel.as_ref(), &access, &event, number, received_at).await?;
     may_press(platforms, config, &event, &admission)?;
     let pressed = pressed(&event);
     let event = match message_of(event) {
@@ -182,7 +170,7 @@ async fn decide(
     let command_text = Utterance::of(&event)
         .map(|one| compose::command_text(&one.message.text, &[one], &names))
         .unwrap_or_default();
-    let standing = standing(config, &access, &event, &admission);
+    let standing = standing(platforms, config, &access, &event, &admission);
     if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event, &command_text) {
         handover::refuse_command(dispatch, &event).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED));
@@ -208,6 +196,7 @@ async fn decide(
     let window = Duration::from_millis(window);
     let group = admission.group;
     let at_work = platforms.at_work(&event.address.channel, &event.address.account);
+    let listed_as = at_work.as_ref().map(|at_work| at_work.account.names_of(&event.sender.id));
     let hears_since = at_work.and_then(|at_work| at_work.status.now().last_connected_at);
     let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms(), hears_since);
     Ok(Admitted {
@@ -215,6 +204,7 @@ async fn decide(
         event,
         route,
         standing,
+        listed_as: listed_as.unwrap_or_default(),
         lateness,
         hears_reasons,
         group,
@@ -248,59 +238,33 @@ fn routed(event: &Inbound) -> routing::Inbound {
     }
 }
 
-/// Whether its sender is heard.
-async fn admit(
+/// Somebody asks to be let in.
+async fn ask(
     dispatch: &Dispatch,
     config: &Config,
-    channel: &dyn Channel,
     access: &AccessSettings,
     event: &Inbound,
-    number: i64,
-    received_at: i64,
-) -> Result<Admission, Fate> {
-    let Inbound { address, conversation, sender, .. } = event;
-    let is_direct = conversation.kind == ConversationKind::Direct;
-    let asks_store = is_direct && !matches!(access.dm_policy, DmPolicy::Open | DmPolicy::Disabled);
-    let store = PairingStore::new(config.paths().credentials_dir(), &address.channel, &address.account);
-    let guests = if asks_store { guests(store.clone()).await } else { Guests::default() };
-    let speaker =
-        Speaker { channel, settings: access, paired: &guests.entries, address, conversation, sender };
-    match (speaker.gate(), guests.unreadable) {
-        (Gate::Heard(admission), _) => {
-            dispatch.shared().silent_groups.forget(address);
-            Ok(admission)
-        }
-        // Who is not in may be in what can't be read: they are told nothing.
-        (Gate::Unheard(_) | Gate::Pairing, Some(error)) => {
-            tracing::error!(sender = %sender.id, %error, "who is let in by pairing can't be read: a message is not heard");
-            Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
-        }
-        (Gate::Unheard(why), None) => {
-            if let Some(silence) = speaker.silence().filter(|_| why == reasons::GROUP_POLICY) {
-                dispatch.shared().silent_groups.note(address, conversation, silence);
-            }
-            tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
-            Err(Fate::dropped(why))
-        }
-        // Who only reacts, edits or presses asks for nothing.
-        (Gate::Pairing, None) if !matches!(event.event, InboundEvent::Message(_)) => {
-            tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, "what a stranger does is not heard");
-            Err(Fate::dropped(reasons::DM_POLICY))
-        }
-        (Gate::Pairing, None) => {
-            let answer_id = handover::own_ids(number, received_at, &address.account, &event.native_id);
-            let [answer_id, _] = answer_id;
-            Err(Asking { config, channel, access, event, answer_id }.note(dispatch, store).await)
-        }
-    }
+    (number, received_at): (i64, i64),
+) -> Fate {
+    let Address { channel, account, .. } = &event.address;
+    let Some(platform) = dispatch.runner().deps.platforms.channel(channel) else {
+        return Fate::dropped(reasons::DM_POLICY);
+    };
+    let [answer_id, _] = handover::own_ids(number, received_at, account, &event.native_id);
+    let store = PairingStore::new(config.paths().credentials_dir(), channel, account);
+    Asking { config, channel: platform.as_ref(), access, event, answer_id }.note(dispatch, store).await
 }
 
-async fn guests(store: PairingStore) -> Guests {
-    let read = tokio::task::spawn_blocking(move || store.guests()).await;
-    read.unwrap_or_else(|error| Guests {
-        unreadable: Some(std::io::Error::other(error)),
-        ..Guests::default()
-    })
+/// What happened without anybody who did it.
+async fn unsaid(dispatch: &Dispatch, access: &AccessSettings, event: &Inbound) -> Fate {
+    match &event.event {
+        InboundEvent::Moved { to } => moved(dispatch, access, &event.address, to).await,
+        InboundEvent::Message(_)
+        | InboundEvent::Button { .. }
+        | InboundEvent::Edited { .. }
+        | InboundEvent::Reaction { .. }
+        | InboundEvent::Unreadable { .. } => Fate::dropped(UNREADABLE),
+    }
 }
 
 /// The event as a message: a button that is pressed says what it carries, to the agent. What is no message is given back.
@@ -449,10 +413,16 @@ fn names(config: &Config, route: &Route) -> Mentioned {
 }
 
 /// What the sender may do (spec `messages.md` §6).
-fn standing(config: &Config, access: &AccessSettings, event: &Inbound, admission: &Admission) -> Standing {
+fn standing(
+    platforms: &Platforms,
+    config: &Config,
+    access: &AccessSettings,
+    event: &Inbound,
+    admission: &Admission,
+) -> Standing {
     let sender = &event.sender;
     let use_groups = config.commands.use_access_groups.unwrap_or(true);
-    let owners = written_owners(config);
+    let owners = owners(platforms, config, &event.address);
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let Address { channel, target, .. } = &event.address;
@@ -487,11 +457,11 @@ fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, stan
     event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
 }
 
-/// `commands.ownerAllowFrom`, as written.
-pub(super) fn written_owners(config: &Config) -> Vec<String> {
-    let written = config.document().pointer("/commands/ownerAllowFrom").and_then(Value::as_array);
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    written.into_iter().flatten().map(text).collect()
+/// `commands.ownerAllowFrom`, with the ids in the place of names that the account of a message has looked up (decision 21).
+pub(super) fn owners(platforms: &Platforms, config: &Config, at: &Address) -> Vec<String> {
+    let owners = written_owners(config);
+    let Some(at_work) = platforms.at_work(&at.channel, &at.account) else { return owners };
+    owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
 }
 
 /// How a group's message speaks to the agent; or else what becomes of it.

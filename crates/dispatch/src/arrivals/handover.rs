@@ -327,6 +327,7 @@ async fn composed(
         address: last.event.address.clone(),
         conversation: last.event.conversation.clone(),
         sender: sender.clone(),
+        listed_as: last.listed_as.clone(),
         message_id: ids.last().cloned().unwrap_or_default(),
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
         is_forwarded: utterances.iter().any(|one| one.message.forwarded.is_some()),

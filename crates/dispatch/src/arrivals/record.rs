@@ -10,6 +10,8 @@ pub(crate) struct NewArrival {
     pub(crate) event: Inbound,
     /// Unix milliseconds.
     pub(crate) received_at: i64,
+    /// What became of it, where that is known already; then nothing of what it says is kept, unless it waits as context.
+    pub(crate) fate: Option<Fate>,
 }
 
 impl NewArrival {

@@ -33,6 +33,7 @@ pub(crate) fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
             descriptions: Vec::new(),
         },
         sender: Sender { id: sender.to_owned(), ..Sender::default() },
+        listed_as: Vec::new(),
         message_id: "1".to_owned(),
         message_ids: Vec::new(),
         may_command: true,

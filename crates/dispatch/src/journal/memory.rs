@@ -253,7 +253,8 @@ impl State {
                     ArrivalInsert::Known
                 }
                 None => {
-                    self.arrivals.push(Arrived { new, decided: None, told_in: None, route: None, again: 0 });
+                    let decided = new.fate.clone().map(|fate| (fate, new.received_at));
+                    self.arrivals.push(Arrived { new, decided, told_in: None, route: None, again: 0 });
                     ArrivalInsert::New(number_of(self.arrivals.len()))
                 }
             });
@@ -517,12 +518,12 @@ impl Message {
 
 impl Arrived {
     fn stored(&self, number: i64) -> StoredArrival {
-        let NewArrival { event, received_at } = &self.new;
+        let NewArrival { event, received_at, .. } = &self.new;
         StoredArrival { number, event: Ok(event.clone()), received_at: *received_at }
     }
 
     fn record(&self, number: i64) -> ArrivalRecord {
-        let NewArrival { event, received_at } = &self.new;
+        let NewArrival { event, received_at, .. } = &self.new;
         ArrivalRecord {
             number,
             channel: event.address.channel.clone(),

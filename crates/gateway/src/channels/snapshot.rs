@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
-use openclaw_channels::{AccountStatus, Channel, Issue, IssueKind, Probe, Unusable};
+use openclaw_channels::{
+    AccountStatus, Channel, Issue, IssueKind, Probe, Switch, SwitchedOff, Unusable, switched_off,
+};
 use openclaw_config::Config;
 use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
@@ -123,14 +125,16 @@ pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
         if section.is_none() && configured.is_empty() {
             continue;
         }
-        let is_disabled = section.and_then(|keys| keys.get("enabled")) == Some(&json!(false));
-        let how = match (is_disabled, configured.is_empty()) {
-            (true, _) => "disabled",
-            (false, true) => "not configured",
-            (false, false) => "configured",
+        let off = accounts.iter().map(|id| switched_off(&config, info.id, id)).collect::<Option<Vec<_>>>();
+        let by_plugin = off.iter().flatten().find(|off| off.of == Switch::Plugin);
+        let how = match (&off, by_plugin, configured.is_empty()) {
+            (Some(_), Some(off), _) => format!("disabled: {off}. Run: {}", off.remedy()),
+            (Some(_), None, _) => "disabled".to_owned(),
+            (None, _, true) => "not configured".to_owned(),
+            (None, _, false) => "configured".to_owned(),
         };
         lines.push(format!("{}: {how}", info.label));
-        if !is_disabled {
+        if off.is_none() {
             let line = |id: &&String| {
                 let why = obstacle_of(state, &config, channel.as_ref(), id);
                 let why = why.map(|why| format!(", not working: {why}")).unwrap_or_default();
@@ -153,12 +157,18 @@ async fn one(
     let at_work = state.platforms.at_work(name, &id);
     let stands = at_work.as_ref().map(|at_work| at_work.status.now());
     let made = channel.account(config, &id);
-    let is_enabled = !matches!(made, Err(Unusable::Disabled));
-    let is_configured = made.is_ok();
+    let token = channel.credential_source(config, &id);
+    let off = switched_off(config, name, &id).filter(|_| matches!(made, Err(Unusable::Disabled)));
+    let is_configured = match &made {
+        Ok(_) => true,
+        Err(Unusable::Disabled) => token != "none",
+        Err(Unusable::Unknown(_) | Unusable::NotConfigured(_)) => false,
+    };
     let problem = match &made {
         Err(why @ Unusable::NotConfigured(_)) => Some(why.to_string()),
         Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) => None,
     };
+    let can_work = made.is_ok();
     let account = at_work.map(|at_work| at_work.account).or(made.ok());
     let probed = match (probe, account) {
         (Some(patience), Some(account)) => {
@@ -169,17 +179,18 @@ async fn one(
                 ..Probe::default()
             }))
         }
-        (Some(_), None) | (None, _) => None,
+        // Without what it needs there is nothing to ask with.
+        (Some(_), None) => problem.clone().map(|why| Probe { error: Some(why), ..Probe::default() }),
+        (None, _) => None,
     };
-    let token = channel.credential_source(config, &id);
     let counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for an account can't be read");
         AccountCounts::default()
     });
     let silent = state.dispatch.silent_groups(name, &id);
-    let is_stopped = is_configured && obstacle(stands.as_ref()).is_some();
+    let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
-    let facts = Facts { is_enabled, is_configured, is_stopped, problem, token, probed, counts, silent };
+    let facts = Facts { off, is_configured, is_stopped, problem, token, probed, counts, silent };
     snapshot(config, name, &id, &stands, facts)
 }
 
@@ -236,12 +247,18 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         }
         (None, None) => {}
     }
+    if let Some(off) = unwanted(facts) {
+        let message = format!("{}.", sentence(&off.to_string()));
+        found.push(issue(IssueKind::Config, &message, format!("Run: {}", off.remedy())));
+    }
     if !stands.unknown_names.is_empty() {
         let message = format!(
-            "Nobody is known by {} of an allowlist: such a name matches nobody.",
+            "Nobody is known by {} of a list: such a name matches nobody.",
             stands.unknown_names.join(", ")
         );
-        let fix = format!("Write numeric ids in channels.{channel}.allowFrom and groupAllowFrom");
+        let fix = format!(
+            "Write numeric ids in the lists of channels.{channel}, commands.ownerAllowFrom and tools.elevated.allowFrom"
+        );
         found.push(issue(IssueKind::Config, &message, fix));
     }
     if let Some(message) = given_up(facts.counts.failed) {
@@ -263,6 +280,17 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let shown =
         |issue: Issue| json!({"kind": issue.kind.as_str(), "message": issue.message, "fix": issue.fix});
     found.into_iter().map(shown).collect()
+}
+
+/// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
+fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
+    facts.off.as_ref().filter(|off| off.of == Switch::Plugin)
+}
+
+/// With a capital letter.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The command that lists what was given up.
@@ -302,7 +330,8 @@ fn inbound(events: &[EventCount]) -> Value {
 
 /// What is known of an account besides how it stands.
 struct Facts {
-    is_enabled: bool,
+    /// What switches it off.
+    off: Option<SwitchedOff>,
     is_configured: bool,
     /// It could work, and is not started.
     is_stopped: bool,
@@ -325,14 +354,15 @@ fn snapshot(
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let issues = issues(channel, id, stands, &facts);
     let section = AccountSection::of(config, channel, id);
-    let last_error = stands.last_error.clone().or(facts.problem);
+    let off = unwanted(&facts).map(|off| format!("{off}. Run: {}", off.remedy()));
+    let last_error = stands.last_error.clone().or(facts.problem).or(off);
     let lost = stands
         .last_disconnect
         .as_ref()
         .map(|lost| json!({"at": lost.at, "error": lost.error, "loggedOut": lost.logged_out}));
     let value = json!({
         "accountId": id,
-        "enabled": facts.is_enabled,
+        "enabled": facts.off.is_none(),
         "configured": facts.is_configured,
         "tokenSource": facts.token,
         "running": stands.running,

@@ -13,6 +13,7 @@ use openclaw_sessions::time::now_ms;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::guesses::SharedThrottle;
 use crate::state::GatewayState;
 
 /// The pause before a lost account is started again, which doubles each time, and at most.
@@ -140,6 +141,7 @@ impl Life {
             status: status.clone(),
             state_dir: Arc::from(self.state.paths().state_dir()),
             stop: self.stop.clone(),
+            guesses: Arc::new(SharedThrottle(Arc::clone(&self.state))),
         };
         let working = AssertUnwindSafe(account.run(io)).catch_unwind();
         working

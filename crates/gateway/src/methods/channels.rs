@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Channel, registry};
+use openclaw_channels::{Channel, Unusable, registry, switched_off};
 use openclaw_config::write::{Actor, WriteError, unset_value};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
@@ -35,7 +35,10 @@ pub(super) async fn start(
 ) -> Result<ChannelAccountResult, Failure> {
     let (channel, account_id) = named(&ctx, &params, "channels.start")?;
     let id = channel.info().id;
-    if let Err(why) = channel.account(&ctx.gateway.config(), &account_id) {
+    let config = ctx.gateway.config();
+    if let Err(why) = channel.account(&config, &account_id) {
+        let off = switched_off(&config, id, &account_id).filter(|_| why == Unusable::Disabled);
+        let why = off.map_or_else(|| why.to_string(), |off| format!("{off}. Run: {}", off.remedy()));
         return Err(ErrorShape::unavailable(format!("Error: {why}")).into());
     }
     ctx.gateway.channels.start(&ctx.gateway, id, &account_id).await;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, AccountIo, AccountStatus, Address, ChannelFuture, Exit, Inbound, InboundEvent, InboundSink,
-    NotTaken, StatusReport,
+    Account, AccountIo, AccountStatus, Address, ChannelFuture, Exit, GuessThrottle, Inbound, InboundEvent,
+    InboundSink, Knock, NotTaken, SecretGiven, StatusReport,
 };
 use openclaw_config::Config;
 use tokio::sync::watch;
@@ -55,6 +55,15 @@ impl<F: Fixture> Scene<F> {
     }
 }
 
+/// Guesses as often as one likes.
+struct Unthrottled;
+
+impl GuessThrottle for Unthrottled {
+    fn count(&self, _knock: Knock<'_>, _given: SecretGiven) -> Result<(), Duration> {
+        Ok(())
+    }
+}
+
 /// An account at work. Dropped, it ends as a killed process does.
 pub struct Life {
     /// How it stands.
@@ -71,6 +80,7 @@ impl Life {
             status: status.clone(),
             state_dir: Arc::from(dir),
             stop: stop.clone(),
+            guesses: Arc::new(Unthrottled),
         };
         let task = tokio::spawn(async move { account.run(io).await });
         Self { status, stop, task }

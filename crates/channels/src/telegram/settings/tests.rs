@@ -53,11 +53,15 @@ fn accounts_are_found_by_their_normalised_names() {
 }
 
 #[test]
-fn an_account_is_on_where_neither_it_nor_its_channel_is_off() {
+fn an_account_is_on_where_neither_it_nor_its_channel_nor_its_plugin_is_off() {
     let rows = [
         ("{channels: {telegram: {accounts: {a: {}}}}}", true),
         ("{channels: {telegram: {enabled: false, accounts: {a: {enabled: true}}}}}", false),
         ("{channels: {telegram: {accounts: {a: {enabled: false}}}}}", false),
+        (
+            "{plugins: {entries: {telegram: {enabled: false}}}, channels: {telegram: {accounts: {a: {}}}}}",
+            false,
+        ),
     ];
     for (text, expect) in rows {
         assert_eq!(of(text, "a").is_enabled, expect, "{text}");

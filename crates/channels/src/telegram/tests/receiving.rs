@@ -172,3 +172,33 @@ async fn topics_and_reactions_keep_their_place() {
     assert_eq!(removed, [false, false, true]);
     running.stop().await;
 }
+
+/// Telegram says of no press when it was; that it can't be answered any more tells.
+#[tokio::test]
+async fn an_old_press_is_as_old_as_what_was_said_before_it() {
+    let scene = Scene::new().await;
+    let inbox = Inbox::new();
+    let hours_ago = |hours: i64| openclaw_config::clock::now_ms() / 1_000 - hours * 3_600;
+    let (said_at, shown_at) = (hours_ago(2), hours_ago(3));
+    let mut said = private_message(5, "one");
+    said["message"]["date"] = json!(said_at);
+    let mut old = button(5, 42, "yes");
+    old["callback_query"]["message"]["date"] = json!(shown_at);
+    let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
+    scene.server.fail("answerCallbackQuery", Fault::Refuse(400, too_old));
+    scene.server.push(said);
+    scene.server.push(old.clone());
+    let running = scene.start(&inbox);
+    inbox.holds(2).await;
+    assert_eq!(inbox.taken.lock()[1].at, said_at * 1_000);
+    // One that can be answered has just been pressed, and so has one that comes when all that waited was brought.
+    scene.server.all_confirmed().await;
+    for number in [3, 4] {
+        scene.server.push(old.clone());
+        inbox.holds(number).await;
+        scene.server.nth_call("answerCallbackQuery", number - 1).await;
+        let at = inbox.taken.lock()[number - 1].at;
+        assert!(at > hours_ago(1) * 1_000, "{at}");
+    }
+    running.stop().await;
+}

@@ -59,6 +59,35 @@ async fn who_does_not_know_the_secret_is_refused() {
     assert!(inbox.taken.lock().is_empty());
 }
 
+/// As on every surface (decision 26). What is right is refused too, so that nobody can tell by trying.
+#[tokio::test]
+async fn guesses_are_slowed_down() {
+    let (scene, reserved) = scene().await;
+    let port = reserved.number().unwrap();
+    let running = scene.start(&Inbox::new());
+    scene.server.nth_answer("setWebhook", 1).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |secret: Option<&str>| {
+        let request = http.post(format!("http://127.0.0.1:{port}/telegram-webhook")).body("{}");
+        let request = secret
+            .into_iter()
+            .fold(request, |request, secret| request.header("X-Telegram-Bot-Api-Secret-Token", secret));
+        let answer = request.send().await.unwrap();
+        let wait = answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        (answer.status().as_u16(), wait)
+    };
+    for _ in 0..15 {
+        assert_eq!(ask(None).await, (401, None), "nothing is guessed");
+    }
+    for _ in 0..10 {
+        assert_eq!(ask(Some("guess")).await, (401, None));
+    }
+    for secret in [Some("guess"), Some("s3cret"), None] {
+        assert_eq!(ask(secret).await, (429, Some("2".to_owned())), "{secret:?}");
+    }
+    running.stop().await;
+}
+
 /// Telegram brings what is refused again, and what is behind it waits: as with polling, one that can't be read is passed over.
 #[tokio::test]
 async fn what_can_not_be_read_is_passed_over() {

@@ -143,8 +143,7 @@ fn binding(text: &str, config: &Config) -> Result<NewBinding, String> {
 
 /// What in the config switches a channel's plugin off.
 fn disabled_by(channel: &str, document: &Value) -> Option<String> {
-    let is_off =
-        document.pointer(&format!("/plugins/entries/{channel}/enabled")) == Some(&Value::Bool(false));
+    let is_off = openclaw_channels::plugin_is_off(document, channel);
     let denied = document.pointer("/plugins/deny").and_then(Value::as_array);
     let is_denied = denied.is_some_and(|list| list.iter().any(|id| id == channel));
     match (is_off, is_denied) {

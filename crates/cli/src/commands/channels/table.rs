@@ -1,7 +1,7 @@
 //! The table of channels in `openclaw status`: what the gateway knows of the accounts at work, or what the configuration says where no
 //! gateway was asked.
 
-use openclaw_channels::{Channel, Platforms, Unusable};
+use openclaw_channels::{Channel, Platforms, Switch, Unusable, switched_off};
 use openclaw_config::Config;
 use serde_json::Value;
 
@@ -50,6 +50,10 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
         (true, false, Some(_)) if troubles.is_empty() => "OK",
         (true, _, _) => "WARN",
     };
+    let off = ids.iter().filter(|_| !is_on).find_map(|id| switched_off(config, info.id, id));
+    if let Some(off) = off.filter(|off| off.of == Switch::Plugin) {
+        detail.push_str(&format!(" · {off} · run: {}", off.remedy()));
+    }
     troubles.iter().for_each(|trouble| detail.push_str(&format!(" · {trouble}")));
     let enabled = if is_on { "ON" } else { "OFF" };
     [info.label, enabled, state, detail.as_str()].map(str::to_owned).to_vec()

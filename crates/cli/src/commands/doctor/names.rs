@@ -30,8 +30,8 @@ fn unknown(channel: &str, account: &Value) -> Option<Finding> {
     let names = names.collect::<Vec<_>>().join(", ");
     let id = account.get("accountId")?.as_str()?;
     let message = format!(
-        "Nobody is known by {names} in the lists of channels.{channel} (account {id}): such a name matches nobody. Write the \
-         numeric id."
+        "Nobody is known by {names} in the lists of channels.{channel} (account {id}), commands.ownerAllowFrom and \
+         tools.elevated.allowFrom: such a name matches nobody. Write the numeric id."
     );
     Some(Finding { id: "channels.names", severity: Severity::Warning, message, repairs: Vec::new() })
 }

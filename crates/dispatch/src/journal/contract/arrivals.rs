@@ -8,6 +8,7 @@ use crate::outbox::DeliveryState;
 
 on_each! {
     events_wait_in_the_order_of_arrival_until_they_are_decided_about
+    an_event_may_come_with_what_became_of_it
     an_event_is_taken_once_also_when_it_is_decided_about
     an_accepted_message_takes_its_events_with_it
     what_is_noted_waits_for_its_conversation_and_is_told_once
@@ -49,7 +50,7 @@ fn routed() -> Routed {
 }
 
 async fn arrive(journal: &Arc<dyn Journal>, events: Vec<Inbound>) -> Vec<ArrivalInsert> {
-    let new = events.into_iter().map(|event| NewArrival { event, received_at: 600 });
+    let new = events.into_iter().map(|event| NewArrival { event, received_at: 600, fate: None });
     journal.arrive(new.collect()).await.unwrap().unwrap()
 }
 
@@ -89,6 +90,27 @@ async fn events_wait_in_the_order_of_arrival_until_they_are_decided_about(open: 
     );
     assert_eq!(ids(&journal.waiting_arrivals(numbers[0], 10).await.unwrap()), ["c"]);
     assert_eq!(ids(&journal.waiting_arrivals(0, 1).await.unwrap()), ["a"]);
+}
+
+async fn an_event_may_come_with_what_became_of_it(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let now = openclaw_sessions::time::now_ms();
+    let new =
+        |id: &str, fate: Option<Fate>| NewArrival { event: event(id, "-1", None), received_at: now, fate };
+    let dropped = Fate::dropped("dm-policy");
+    let events = vec![new("a", Some(dropped.clone())), new("b", None), new("c", Some(Fate::Noted))];
+    journal.arrive(events).await.unwrap().unwrap();
+    assert_eq!(journal.arrive(vec![new("a", None)]).await.unwrap(), Some(vec![ArrivalInsert::Known]));
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    assert_eq!(ids(&journal.waiting_arrivals(0, 10).await.unwrap()), ["b"]);
+    let here = event("", "-1", None).address;
+    assert_eq!(ids(&journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap()), ["c"]);
+    let record = journal.arrival_records(Some("a"), 10).await.unwrap().remove(0);
+    assert_eq!((record.fate, record.decided_at, record.again), (Some(dropped), Some(now), 1));
+    let tally = journal.arrival_tally().await.unwrap();
+    let expect = [("dropped", 1), ("noted", 1), ("waiting", 1)].map(|(fate, count)| (fate.to_owned(), count));
+    assert_eq!(tally, expect);
 }
 
 async fn an_event_is_taken_once_also_when_it_is_decided_about(open: Open) {

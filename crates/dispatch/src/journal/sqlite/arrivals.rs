@@ -27,11 +27,11 @@ impl Change for Arrive {
     }
 
     fn apply(&self, db: &Connection) -> Result<Option<Vec<ArrivalInsert>>, JournalError> {
+        let more = self.0.iter().filter(|new| new.fate.is_none()).count();
         let waiting: i64 = db
             .prepare_cached("SELECT count(*) FROM arrivals WHERE fate IS NULL")?
             .query_row([], |row| row.get(0))?;
-        let more = i64::try_from(self.0.len()).unwrap_or(i64::MAX);
-        if waiting.saturating_add(more) > MAX_WAITING {
+        if more > 0 && waiting.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)) > MAX_WAITING {
             return Ok(None);
         }
         self.0.iter().map(|new| insert(db, new)).collect::<Result<_, _>>().map(Some)
@@ -39,13 +39,21 @@ impl Change for Arrive {
 }
 
 fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalError> {
-    let NewArrival { event, received_at } = new;
+    let NewArrival { event, received_at, fate } = new;
     let address = &event.address;
-    let payload = serde_json::to_string(event)?;
+    let is_kept = matches!(fate, None | Some(Fate::Noted));
+    let payload = is_kept.then(|| serde_json::to_string(event)).transpose()?;
+    let (fate, reason, run_id) = fate
+        .as_ref()
+        .map(Fate::columns)
+        .map_or((None, None, None), |(fate, reason, run_id)| (Some(fate), reason, run_id));
+    let decided_at = fate.map(|_| received_at);
     let changed = db
         .prepare_cached(
-            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload, said_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (channel, account, native_id) DO NOTHING",
+            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload, said_at,
+                fate, reason, run_id, decided_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             ON CONFLICT (channel, account, native_id) DO NOTHING",
         )?
         .execute(params![
             address.channel,
@@ -55,7 +63,11 @@ fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalErr
             address.target,
             received_at,
             payload,
-            event.at
+            event.at,
+            fate,
+            reason,
+            run_id,
+            decided_at
         ])?;
     if changed == 1 {
         return Ok(ArrivalInsert::New(db.last_insert_rowid()));

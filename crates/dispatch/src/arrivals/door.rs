@@ -1,0 +1,232 @@
+//! The door: whether somebody is heard at all (spec `channels.md` §2) is decided before what they say is stored, so that it is stored with
+//! what became of it. Nothing of those who are not heard waits anywhere, however many they are and whatever they send.
+//!
+//! That costs a look at whether the lists are still those that were read: one for all that comes together, one at a time for each account.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use openclaw_channels::access::rules::reasons;
+use openclaw_channels::access::{
+    AccessSettings, Admission, DmPolicy, Gate, PairingLook, PairingStore, Speaker,
+};
+use openclaw_channels::{Address, Channel, ConversationKind, Inbound, InboundEvent};
+use openclaw_config::Config;
+use parking_lot::Mutex;
+
+use super::Fate;
+use crate::handle::Dispatch;
+
+const NO_CHANNEL: &str = "no-channel";
+const CONFIG: &str = "config";
+pub(super) const UNREADABLE: &str = "unreadable";
+
+/// What was decided at the door.
+#[derive(Debug)]
+pub(super) enum Seen {
+    /// It goes no further.
+    Refused(Fate),
+    /// Its sender is heard.
+    Heard(Admission),
+    /// Its sender asks to be let in, and has a place among those who do.
+    Asks(Place),
+    /// It is about no sender.
+    Unsaid,
+}
+
+impl Seen {
+    /// What became of it, if that is known already.
+    pub(super) fn fate(&self) -> Option<&Fate> {
+        match self {
+            Self::Refused(fate) => Some(fate),
+            Self::Heard(_) | Self::Asks(_) | Self::Unsaid => None,
+        }
+    }
+}
+
+/// Somebody who is about to be noted as asking to be let in. No more at a time than may wait.
+#[derive(Debug)]
+pub(super) struct Place {
+    id: String,
+    asking: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.asking.lock().remove(&self.id);
+    }
+}
+
+/// What is kept for each account.
+#[derive(Debug, Default)]
+pub(super) struct Door {
+    accounts: Mutex<HashMap<Account, Arc<Lists>>>,
+}
+
+/// Channel and account.
+type Account = (String, String);
+
+/// Who is let in to an account by a code, and who asks.
+#[derive(Debug, Default)]
+struct Lists {
+    /// Held while files are looked at: a crowd makes one thread wait for the disk, not all.
+    look: tokio::sync::Mutex<Option<Arc<PairingLook>>>,
+    asking: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// An account as it is at this moment.
+struct View {
+    account: Account,
+    rules: Result<Rules, Fate>,
+    lists: Arc<Lists>,
+    /// Once it was looked at.
+    look: Option<Arc<PairingLook>>,
+}
+
+struct Rules {
+    channel: Arc<dyn Channel>,
+    access: AccessSettings,
+    store: PairingStore,
+}
+
+impl Door {
+    /// Decides about events, in order.
+    pub(super) async fn see(&self, dispatch: &Dispatch, events: &[&Inbound]) -> Vec<Seen> {
+        let settings = dispatch.runner().settings();
+        let mut seen = Vec::with_capacity(events.len());
+        let mut view: Option<View> = None;
+        for event in events {
+            let Address { channel, account, .. } = &event.address;
+            // What comes together is of one account.
+            let is_same =
+                view.as_ref().is_some_and(|view| view.account.0 == *channel && view.account.1 == *account);
+            if !is_same {
+                view = Some(self.view(dispatch, &settings.config, channel, account));
+            }
+            if let Some(view) = &mut view {
+                seen.push(view.see(dispatch, event).await.unwrap_or_else(Seen::Refused));
+            }
+        }
+        seen
+    }
+
+    fn view(&self, dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> View {
+        let key = (channel.to_owned(), account.to_owned());
+        let lists = Arc::clone(self.accounts.lock().entry(key.clone()).or_default());
+        View { rules: rules(dispatch, config, channel, account), account: key, lists, look: None }
+    }
+}
+
+fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> Result<Rules, Fate> {
+    let platforms = &dispatch.runner().deps.platforms;
+    let Some(platform) = platforms.channel(channel).cloned() else { return Err(Fate::dropped(NO_CHANNEL)) };
+    Ok(Rules {
+        channel: platform,
+        access: access(dispatch, config, channel, account)?,
+        store: PairingStore::new(config.paths().credentials_dir(), channel, account),
+    })
+}
+
+/// What an account's section says of who is heard, with ids in the place of names.
+pub(super) fn access(
+    dispatch: &Dispatch,
+    config: &Config,
+    channel: &str,
+    account: &str,
+) -> Result<AccessSettings, Fate> {
+    let access = AccessSettings::of(config, channel, account).map_err(|error| {
+        tracing::error!(%channel, %error, "nobody is heard: the channel's section can't be read");
+        Fate::dropped(CONFIG)
+    })?;
+    Ok(match dispatch.runner().deps.platforms.at_work(channel, account) {
+        Some(at_work) => access.with_ids(at_work.account.as_ref()),
+        None => access,
+    })
+}
+
+impl View {
+    async fn see(&mut self, dispatch: &Dispatch, event: &Inbound) -> Result<Seen, Fate> {
+        let Rules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
+        let Inbound { address, conversation, sender, .. } = event;
+        match &event.event {
+            InboundEvent::Unreadable { why } => {
+                tracing::debug!(channel = %address.channel, account = %address.account, event = %event.native_id, why, "unreadable");
+                return Err(Fate::dropped(UNREADABLE));
+            }
+            InboundEvent::Moved { .. } => return Ok(Seen::Unsaid),
+            InboundEvent::Message(_)
+            | InboundEvent::Button { .. }
+            | InboundEvent::Edited { .. }
+            | InboundEvent::Reaction { .. } => {}
+        }
+        let is_direct = conversation.kind == ConversationKind::Direct;
+        let asks_store = is_direct && !matches!(access.dm_policy, DmPolicy::Open | DmPolicy::Disabled);
+        if asks_store && self.look.is_none() {
+            self.look = Some(self.lists.look(store).await?);
+        }
+        let look = self.look.as_ref().filter(|_| asks_store);
+        let paired = look.map(|look| look.guests.entries.as_slice()).unwrap_or_default();
+        let unreadable = look.and_then(|look| look.guests.unreadable.as_ref());
+        let channel = channel.as_ref();
+        let speaker = Speaker { channel, settings: access, paired, address, conversation, sender };
+        match speaker.gate() {
+            Gate::Heard(admission) => {
+                dispatch.shared().silent_groups.forget(address);
+                Ok(Seen::Heard(admission))
+            }
+            // Who is not in may be in what can't be read: they are told nothing.
+            Gate::Unheard(_) | Gate::Pairing if unreadable.is_some() => {
+                Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
+            }
+            Gate::Unheard(why) => {
+                if let Some(silence) = speaker.silence().filter(|_| why == reasons::GROUP_POLICY) {
+                    dispatch.shared().silent_groups.note(address, conversation, silence);
+                }
+                tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
+                Err(Fate::dropped(why))
+            }
+            Gate::Pairing => {
+                let is_said = matches!(event.event, InboundEvent::Message(_));
+                // Who only reacts, edits or presses asks for nothing.
+                let place = look.filter(|_| is_said).and_then(|look| self.lists.place(look, &sender.id));
+                if place.is_none() {
+                    tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, "what a stranger does is not heard");
+                }
+                place.map(Seen::Asks).ok_or_else(|| Fate::dropped(reasons::DM_POLICY))
+            }
+        }
+    }
+}
+
+impl Lists {
+    /// The lists as they are now. One that can't be read is told of when that is found out.
+    async fn look(&self, store: &PairingStore) -> Result<Arc<PairingLook>, Fate> {
+        let mut kept = self.look.lock().await;
+        let (store, known) = (store.clone(), kept.clone());
+        let look = tokio::task::spawn_blocking(move || store.look(known.as_deref())).await;
+        match look {
+            Ok(Some(new)) => {
+                if let Some(error) = &new.guests.unreadable {
+                    tracing::error!(%error, "who is let in by pairing can't be read: nobody of them is heard");
+                }
+                let new = Arc::new(new);
+                *kept = Some(Arc::clone(&new));
+                Ok(new)
+            }
+            Ok(None) => kept.clone().ok_or_else(|| Fate::dropped(reasons::PAIRING_UNREADABLE)),
+            Err(error) => {
+                tracing::error!(%error, "who is let in by pairing could not be read");
+                Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
+            }
+        }
+    }
+
+    /// A place for somebody who asks. `None`: they were told, or there is none.
+    fn place(&self, look: &PairingLook, id: &str) -> Option<Place> {
+        let mut asking = self.asking.lock();
+        if look.settled(id, &asking).is_some() || !asking.insert(id.to_owned()) {
+            return None;
+        }
+        Some(Place { id: id.to_owned(), asking: Arc::clone(&self.asking) })
+    }
+}

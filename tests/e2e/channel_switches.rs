@@ -1,0 +1,213 @@
+//! What switches a channel off or keeps it from working is named wherever channels are told of, with what to do; and settings of people
+//! that do other than they seem to are told of when they are written.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::{GatewayUnderTest, ReservedPort};
+use serde_json::{Value, json};
+
+use crate::channel_troubles::{has, ok};
+use crate::telegram::{bot, open};
+use crate::telegram_groups::until;
+use crate::tools_invoke::request_at;
+
+/// Edits the file by hand.
+fn edit(gateway: &GatewayUnderTest, change: impl FnOnce(&mut Value)) {
+    let path = gateway.state_dir().join("openclaw.json");
+    let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut file);
+    std::fs::write(path, file.to_string()).unwrap();
+}
+
+async fn server_and_model() -> (TelegramServer, ModelServer) {
+    (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("here")).await)
+}
+
+#[tokio::test]
+async fn the_entry_that_openclaw_writes_by_itself_switches_a_channel_off_and_is_told_of() {
+    const TURN_ON: &str = "openclaw config set plugins.entries.telegram.enabled true";
+    const BY: &str =
+        "switched off by plugins.entries.telegram.enabled: false, which OpenClaw 2026.2.9 writes by itself";
+    let (server, model) = server_and_model().await;
+    let off = json!({"plugins": {"entries": {"telegram": {"enabled": false}}}});
+    let gateway = bot(&server, &model, open(), off).await;
+    gateway.logged("plugins.entries.telegram.enabled: false switches telegram off").await.unwrap();
+    has(&gateway.log(), &[TURN_ON]);
+    assert!(!gateway.log().contains("not supported yet: plugins"), "{}", gateway.log());
+    has(
+        &ok(&gateway, &["channels", "status"]).await,
+        &["- Telegram default: disabled, configured, stopped", BY, TURN_ON],
+    );
+    for page in [&["channels", "list"][..], &["status"], &["health"], &["doctor"]] {
+        has(&ok(&gateway, page).await, &["plugins.entries.telegram.enabled", TURN_ON]);
+    }
+    let start = crate::command::openclaw(&gateway, &["channels", "start", "--channel", "telegram"]).await;
+    start.failed(&[BY, TURN_ON]);
+    assert!(server.calls("getUpdates").is_empty());
+
+    // It takes effect as it is written.
+    ok(&gateway, &["config", "set", "plugins.entries.telegram.enabled", "true"]).await;
+    server.push(private_message(5, "hi"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "here");
+    ok(&gateway, &["config", "set", "plugins.entries.telegram.enabled", "false"]).await;
+    gateway.logged("channel.state stopped").await.unwrap();
+
+    let token = server.token();
+    let added = ok(&gateway, &["channels", "add", "--channel", "telegram", "--token", &token]).await;
+    has(&added, &["Switched on: plugins.entries.telegram.enabled was false."]);
+    server.push(private_message(5, "again"));
+    server.nth_call("sendMessage", 2).await;
+    has(&ok(&gateway, &["channels", "status"]).await, &["- Telegram default: enabled, configured, running"]);
+}
+
+#[tokio::test]
+async fn an_account_that_is_switched_off_is_configured_all_the_same() {
+    let (server, model) = server_and_model().await;
+    let gateway = bot(&server, &model, json!({"enabled": false}), json!({})).await;
+    let status = ok(&gateway, &["channels", "status"]).await;
+    has(&status, &["- Telegram default: disabled, configured, stopped"]);
+    assert!(!status.contains("Warnings:"), "somebody wants it so: {status}");
+}
+
+#[tokio::test]
+async fn a_token_file_that_cannot_be_read_is_named_with_the_reason() {
+    let (server, model) = server_and_model().await;
+    let nowhere = json!({"tokenFile": "/nowhere/token"});
+    let gateway = bot(&server, &model, nowhere, json!({})).await;
+    let why = "the token file /nowhere/token of Telegram account \"default\" can't be read: No such file or directory";
+    for page in
+        [&["channels", "status"][..], &["channels", "status", "--probe"], &["channels", "list"], &["status"]]
+    {
+        has(&ok(&gateway, page).await, &[why]);
+    }
+    has(&ok(&gateway, &["channels", "status", "--probe"]).await, &["probe failed"]);
+    gateway.logged(why).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_program_with_the_same_token_is_told_with_what_to_do() {
+    const REMEDY: &str = "Another program receives with the same bot token";
+    let (server, model) = server_and_model().await;
+    let conflict =
+        "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running";
+    for _ in 0..50 {
+        server.fail("getUpdates", Fault::Refuse(409, conflict));
+    }
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    gateway.logged(REMEDY).await.unwrap();
+    let status = ok(&gateway, &["channels", "status", "--probe"]).await;
+    has(&status, &["disconnected", "- telegram default: Telegram 409: ", REMEDY, "/revoke"]);
+}
+
+#[tokio::test]
+async fn warnings_of_who_is_heard_are_told_when_the_file_is_edited() {
+    let (server, model) = server_and_model().await;
+    let gateway = bot(&server, &model, json!({"allowFrom": ["*", 5]}), json!({})).await;
+    let at_start = "so that dmPolicy=\"pairing\" does nothing";
+    gateway.logged(at_start).await.unwrap();
+    edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!(["Ada Lovelace"]));
+    gateway.logged("\"Ada Lovelace\" can match nobody on Telegram").await.unwrap();
+    edit(&gateway, |file| file["messages"]["responsePrefix"] = json!("x"));
+    gateway.logged("config change applied: messages.responsePrefix").await.unwrap();
+    for told in ["\"Ada Lovelace\" can match nobody", at_start] {
+        assert_eq!(gateway.log().matches(told).count(), 1, "{told}\n{}", gateway.log());
+    }
+    // One that went and comes again is new.
+    edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([7]));
+    gateway.logged("config change applied: channels.telegram.groupAllowFrom").await.unwrap();
+    edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([7, "Ada Lovelace"]));
+    gateway.logged("groupAllowFrom.1: \"Ada Lovelace\"").await.unwrap();
+}
+
+#[tokio::test]
+async fn owners_are_looked_up_by_name_once_and_their_ids_count() {
+    const REFUSED: &str = "You are not authorized to use this command.";
+    let (server, model) = server_and_model().await;
+    server.add_chat(json!({"id": 7, "type": "private", "username": "ada_l", "first_name": "Ada"}));
+    let named = json!({
+        "commands": {"ownerAllowFrom": ["telegram:@Ada_L", "telegram:@nobody_here"]},
+        "tools": {"elevated": {"allowFrom": {"telegram": ["@ada_l"]}}},
+    });
+    let gateway = bot(&server, &model, open(), named).await;
+    let status = until("the names are known", async || {
+        let status = ok(&gateway, &["channels", "status"]).await;
+        status.contains("@nobody_here").then_some(status)
+    })
+    .await;
+    has(&status, &["matches nobody", "commands.ownerAllowFrom"]);
+    let command = |from: i64, name: &str, text: &str| {
+        let mut update = private_message(from, text);
+        update["message"]["from"]["username"] = json!(name);
+        update["message"]["entities"] = json!([{"type": "bot_command", "offset": 0, "length": text.len()}]);
+        update
+    };
+    // Whoever calls themselves so is nobody.
+    server.push(command(8, "ada_l", "/status"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], REFUSED);
+    server.push(command(7, "renamed", "/status"));
+    assert_ne!(server.nth_call("sendMessage", 2).await.params["text"], REFUSED);
+    server.push(private_message(7, "/elevated on"));
+    let said = server.nth_call("sendMessage", 3).await.params["text"].clone();
+    assert!(!said.as_str().unwrap().contains("Failing gates"), "{said}");
+}
+
+/// There is one count of wrong secrets for all surfaces (decision 26).
+#[tokio::test]
+async fn guesses_of_a_webhooks_secret_lock_out_wherever_somebody_knocks() {
+    let (server, model) = server_and_model().await;
+    let reserved = ReservedPort::any().unwrap();
+    let port = reserved.number().unwrap();
+    let url = format!("http://127.0.0.1:{port}/telegram-webhook");
+    let section = json!({
+        "dmPolicy": "open", "allowFrom": ["*"],
+        "webhookUrl": url, "webhookSecret": "a-secret-of-the-test", "webhookPort": port,
+    });
+    let gateway = bot(&server, &model, section, json!({"gateway": {"trustedProxies": ["127.0.0.1"]}})).await;
+    server.nth_answer("setWebhook", 1).await;
+    let ask = async |port: u16, path: &str, headers: String| {
+        let (status, head, _) = request_at(port, &format!("POST {path}"), &headers, b"{}").await;
+        (status, head.contains("\r\nretry-after: "))
+    };
+    let knock = async |secret: &str, client: &str| {
+        let headers = format!("X-Telegram-Bot-Api-Secret-Token: {secret}\r\n{client}");
+        ask(port, "/telegram-webhook", headers).await
+    };
+    let (first, second) = ("X-Forwarded-For: 203.0.113.5\r\n", "X-Forwarded-For: 203.0.113.6\r\n");
+    for _ in 0..10 {
+        assert_eq!(knock("guess", first).await, (401, false));
+    }
+    assert_eq!(knock("guess", first).await, (429, true));
+    assert_eq!(knock("a-secret-of-the-test", first).await, (429, true), "what is right too");
+    assert_eq!(knock("guess", second).await, (401, false), "somebody else");
+    for _ in 0..15 {
+        assert_eq!(knock("guess", "").await, (401, false), "whoever is on this host reads the secret");
+    }
+    let own = ask(gateway.port(), "/tools/invoke", format!("Authorization: Bearer guess\r\n{first}")).await;
+    assert_eq!(own, (429, true), "the gateway's own surfaces count with it");
+    assert_eq!(server.push_to_webhook(private_message(5, "hello")).await, 200);
+    server.nth_call("sendMessage", 1).await;
+}
+
+/// Telegram does not say when a button was pressed.
+#[tokio::test]
+async fn an_old_press_is_not_obeyed() {
+    let (server, model) = server_and_model().await;
+    let hours_ago = |hours: u64| std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() - hours * 3_600;
+    let mut said = private_message(5, "hello");
+    said["message"]["date"] = json!(hours_ago(2));
+    let mut pressed = openclaw_testkit::telegram::button(5, 42, "mdl_prov");
+    pressed["callback_query"]["message"]["date"] = json!(hours_ago(3));
+    let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
+    server.fail("answerCallbackQuery", Fault::Refuse(400, too_old));
+    server.push(said);
+    server.push(pressed);
+    let _gateway = bot(&server, &model, open(), json!({})).await;
+    server
+        .has_made("a word about the press", |made| {
+            made.iter().any(|one| {
+                one["text"].as_str().unwrap_or_default().contains("was sent 2 hours ago, while I was offline")
+            })
+        })
+        .await;
+    assert_eq!(server.calls("editMessageText").len(), 0);
+}
