@@ -192,6 +192,10 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
     let rows = both.client.request("sessions.list", all).await.unwrap();
     let is_made = |row: &Value| row["key"] == "unknown" || row["key"] == "agent:main:subagent:gone";
     assert!(!rows["sessions"].as_array().unwrap().iter().any(is_made), "no row was made: {rows}");
+    // Nobody's session writes to nobody: what answers would make it one.
+    let asked = json!({"tool": "sessions_send", "args": {"sessionKey": "main", "message": "hi"}, "sessionKey": "unknown"});
+    let (_, told) = invoke(both.gateway.port(), &asked).await;
+    assert_eq!(told["result"]["details"]["error"], "No session found: unknown", "{told}");
     let key = "x".repeat(10_000);
     for tool in ["sessions_history", "sessions_send"] {
         let told = both.both(tool, json!({"sessionKey": key, "message": "ping"})).await;

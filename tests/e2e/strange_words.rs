@@ -1,9 +1,11 @@
 //! What strangers and clients may put into other people's terminals, keys and logs.
 
+use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, SocketOptions, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::command::openclaw;
+use crate::conversation::end;
 use crate::gateway;
 
 /// Clears the screen, sets the title, turns the line around, begins a line of its own.
@@ -109,4 +111,18 @@ async fn a_refused_request_leaves_one_line_with_method_code_and_client() {
         assert!(lines[0].len() < 1_000, "{}", lines[0]);
     }
     assert!(!log.contains(secret), "{log}");
+}
+
+/// `JSON.stringify` writes half a character where a program cut a text within one.
+#[tokio::test]
+async fn half_a_character_is_taken_as_a_replacement() {
+    let model = ModelServer::answering(|_| Reply::text("heard")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let params = r#"{"sessionKey": "main", "message": "cut \ud83d here", "idempotencyKey": "r1"}"#;
+    let frame = format!(r#"{{"type": "req", "id": "x", "method": "chat.send", "params": {params}}}"#);
+    client.send_raw(&frame).await.unwrap();
+    assert!(client.answer("x").await.unwrap().ok);
+    end(&mut client, "r1").await;
+    assert!(model.requests()[0].last_user_text().contains("cut \u{fffd} here"));
 }

@@ -51,6 +51,10 @@ impl Caller<'_> {
         if found.row.is_none() && (found.key.is_subagent() || found.key.is_unknown()) {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
         }
+        // What answers would make it one.
+        if self.viewer.key.is_unknown() {
+            return Ok(refused(Refusal::Missing(format!("No session found: {}", self.viewer.key))));
+        }
         if let Some(why) = self.lineage.refuses_message() {
             return Ok(refused(Refusal::Forbidden(why)));
         }

@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use openclaw_protocol::access;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Envelope, Inbound, Response, parse_inbound};
+use openclaw_protocol::mend::{has_lone_surrogate, mend};
 use openclaw_protocol::method::{self, Method};
 use openclaw_protocol::params::Call as _;
 use openclaw_protocol::params::connect::Connect;
@@ -159,7 +160,9 @@ impl Requests {
 }
 
 fn read(info: &ConnectionInfo, text: &str) -> Asked {
-    let request = match parse_inbound(text) {
+    // `JSON.stringify` writes half a character where a text was cut within one.
+    let mended = has_lone_surrogate(text).then(|| mend(text.as_bytes()));
+    let request = match parse_inbound(mended.as_deref().unwrap_or(text)) {
         Inbound::Request(request) => request,
         Inbound::Invalid { id, error } => return Asked::Mistake { id, method: String::new(), error },
         Inbound::NotJson => return Asked::Nothing,

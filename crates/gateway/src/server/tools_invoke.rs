@@ -17,6 +17,7 @@ use crate::connection::driver::door_now;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::{Credentials, authorize};
 use crate::state::GatewayState;
+use openclaw_protocol::mend::mend;
 use openclaw_sessions::time::now_ms;
 
 /// Where it is.
@@ -132,6 +133,8 @@ async fn read(request: Request<Incoming>) -> Result<ToolInvocation, Box<Response
     let body: Value = match body.trim_ascii() {
         [] => Value::Object(Map::new()),
         text => serde_json::from_slice(text)
+            // As JavaScript writes it, with half a character where a text was cut within one.
+            .or_else(|error| serde_json::from_str(&mend(text)).map_err(|_| error))
             .map_err(|error| bad(&format!("request body is not valid JSON: {error}")))?,
     };
     let invocation = invocation(&body).map_err(bad)?;
