@@ -80,7 +80,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
     let (posted, is_new) = hand_over(&ctx, parts, &address, session_key, &key).await?;
-    // What arrived was said there, also where a part of it was refused: of that the session is told by the outbox.
+    // What arrived was said there, also where a part of it was refused.
     if is_new && posted.sent > 0 {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
