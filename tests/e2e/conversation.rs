@@ -108,7 +108,7 @@ pub(crate) fn words(text: &str) -> &str {
     }
 }
 
-fn text_of(message: &Value) -> String {
+pub(crate) fn text_of(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
         content => text(&content[0]["text"]),

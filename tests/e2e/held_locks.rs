@@ -184,6 +184,28 @@ async fn a_message_that_waits_for_a_lock_can_be_stopped() {
     assert_eq!(history(&mut client, "main").await, told);
 }
 
+/// It was done and answered: a stop comes too late, before a crash and behind it.
+#[tokio::test]
+async fn the_answer_of_a_command_is_written_down_although_it_is_stopped_while_it_waits() {
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let (mut gateway, lock) = with_a_turn(&model, json!({})).await;
+    let mut client = gateway.client().await.unwrap();
+    plant(&lock, std::process::id(), Duration::ZERO);
+    let stop = json!({"sessionKey": "main"});
+    send(&mut client, "main", "/model", "run-1").await;
+    gateway.logged(WAITS).await.unwrap();
+    client.request("chat.abort", stop.clone()).await.unwrap();
+    gateway.crash_and_restart().await.unwrap();
+    gateway.logged(WAITS).await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    client.request("chat.abort", stop).await.unwrap();
+    std::fs::remove_file(&lock).unwrap();
+    assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here");
+    let told = history(&mut client, "main").await;
+    assert_eq!(told.len(), 5, "{told:?}");
+    assert!(told[2].starts_with("assistant: Current: fake/fake-1"), "{told:?}");
+}
+
 #[tokio::test]
 async fn a_stop_does_not_wait_for_a_lock_and_the_next_start_answers() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;

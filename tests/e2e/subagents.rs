@@ -7,7 +7,7 @@ use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send, sessions_dir, turn};
+use crate::conversation::{end, send, sessions_dir, text_of, turn};
 use crate::gateway;
 use crate::telegram::{bot, merge, open};
 use crate::tools_invoke::invoke;
@@ -239,18 +239,18 @@ async fn a_message_to_a_child_holds_up_nothing_that_comes_behind_it() {
     until("and another", 1).await;
     send(&mut client, "main", "/subagents send 1 and another", "s0").await;
     assert_eq!(turn(&mut client, "main", "hello", "r2").await, "hi");
-    assert!(told_of(end(&mut client, "s1").await).starts_with("⏳ Subagent still running (run "));
+    assert!(text_of(&end(&mut client, "s1").await["message"]).starts_with("⏳ Subagent still running (run "));
 
     // Beside a run: behind it a command, and the end of the run.
     send(&mut client, "main", "think hard", "r3").await;
     until("think hard", 1).await;
     send(&mut client, "main", "/subagents send 1 and another", "s2").await;
     assert!(turn(&mut client, "main", "/subagents", "r4").await.contains("Subagents (current session)"));
-    assert!(told_of(end(&mut client, "s2").await).starts_with("⏳"));
+    assert!(text_of(&end(&mut client, "s2").await["message"]).starts_with("⏳"));
     send(&mut client, "main", "/subagents send 1 and another", "s3").await;
     main.open();
-    assert_eq!(told_of(end(&mut client, "r3").await), "thought");
-    assert!(told_of(end(&mut client, "s3").await).starts_with("⏳"));
+    assert_eq!(text_of(&end(&mut client, "r3").await["message"]), "thought");
+    assert!(text_of(&end(&mut client, "s3").await["message"]).starts_with("⏳"));
 
     again.open();
     assert_eq!(turn(&mut client, "main", "/subagents send 1 and another", "s4").await, "dug more");
@@ -288,13 +288,9 @@ async fn a_command_that_waits_holds_up_no_run_of_others_after_a_crash() {
     asked("and another", 2).await;
     let mut client = gateway.client().await.unwrap();
     others.open();
-    assert_eq!(told_of(end(&mut client, "r2").await), "thought");
+    assert_eq!(text_of(&end(&mut client, "r2").await["message"]), "thought");
     again.open();
-    assert_eq!(told_of(end(&mut client, "s1").await), "dug more");
-}
-
-fn told_of(end: Value) -> String {
-    end["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    assert_eq!(text_of(&end(&mut client, "s1").await["message"]), "dug more");
 }
 
 #[tokio::test]

@@ -181,7 +181,8 @@ pub(crate) async fn work(
     // Nothing was done for it so far: who only waits does not die of it.
     runner.shared.registry.take_up(&waiting.run_id);
     control.attempt.begin(runner, waiting, &control.cancel).await;
-    match waiting.abort {
+    // A stop comes too late for what its reader was told already: all that is left is to write it into the transcript.
+    match waiting.abort.filter(|_| waiting.answered.is_none()) {
         Some(reason) => unanswered::close(runner, waiting, reason, control).await,
         // Boxed, so that who waits for a permit takes little memory.
         None => Box::pin(answered_or_run(runner, job, control, permit, events)).await,

@@ -95,7 +95,12 @@ pub(super) async fn work(
             Ok(message) => return Ending::Answered(finished(runner, row, message.as_deref()).await, message),
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
-                if let Err(ending) = obstacle.passed(runner, &job.row, control).await {
+                // What its reader was told is not taken back by a stop: it is written down.
+                let passed = match &answer {
+                    Some(_) => obstacle.gone(runner, &job.row, control).await,
+                    None => obstacle.passed(runner, &job.row, control).await,
+                };
+                if let Err(ending) = passed {
                     return ending;
                 }
             }
