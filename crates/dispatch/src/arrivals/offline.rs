@@ -149,6 +149,7 @@ async fn too_old(dispatch: &Dispatch, admitted: &Admitted, now: i64) -> Fate {
 }
 
 /// What there is of a message besides its commands.
+#[derive(Clone, Copy)]
 enum Rest {
     Nothing,
     Answered,
