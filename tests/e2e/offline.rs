@@ -1,10 +1,11 @@
 //! What was said while nobody was there, through the front door: it is marked, commands are not obeyed, and nothing is lost in silence.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
+use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::channel_troubles::{has, json_of, ok};
+use crate::queue_modes::traced;
 use crate::telegram::{bot, last_said, open};
 use crate::telegram_groups::until;
 
@@ -136,4 +137,127 @@ async fn a_cut_text_goes_on_with_the_next_message_id_alone() {
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said[1].contains("something else") && !said[1].contains("long long"), "{}", said[1]);
     assert!(said[2].contains("long its end"), "{}", said[2]);
+}
+
+fn texts(made: &[Value]) -> Vec<&str> {
+    made.iter().filter_map(|made| made["text"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn words_around_late_commands_are_answered_without_them() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let queue = json!({"messages": {"queue": {"mode": "followup"}}});
+    let gateway = bot(&server, &model, json!({"dmPolicy": "allowlist", "allowFrom": [5]}), queue).await;
+    // What is said, what of it is not carried out, and what the agent reads.
+    let rows = [
+        ("/model fake/other tell me a joke", "/model", "was", "tell me a joke"),
+        ("tell me another /model fake/other please", "/model", "was", "tell me another please"),
+        ("/queue interrupt please", "/queue", "was", "please"),
+        ("/status and /think high tell me more", "/think, /status", "were", "and tell me more"),
+        ("/new talk about x", "/new", "was", "talk about x"),
+    ];
+    for (at, (said, commands, was, words)) in rows.into_iter().enumerate() {
+        let id = 21 + i64::try_from(at).unwrap();
+        server.push(ago(private_message(5, said), HOUR, id));
+        server.has_made("an answer", |made| made.len() == 2 * (at + 1)).await;
+        let made = server.made();
+        let told = format!(
+            "⚙️ {commands} {was} sent 60 minutes ago, while I was offline, and {was} not carried out. I answer the rest."
+        );
+        let texts = texts(&made);
+        assert!(texts.iter().any(|text| text.starts_with(&told)), "{said}: {texts:?}");
+        let requests = model.requests();
+        assert_eq!(requests.len(), at + 1, "{said}");
+        let read = last_said(&requests[at]);
+        has(&read, &[&format!("(received while offline) {words}\n")]);
+        assert!(requests[at].body["model"] == requests[0].body["model"], "{said}: another model was asked");
+        let traced = traced(&gateway, id, |event| event["run"]["state"] == "ok").await;
+        assert_eq!(traced["answers"].as_array().map(Vec::len), Some(1), "{traced}");
+    }
+    let last = model.requests().pop().unwrap();
+    assert!(
+        last.body.to_string().contains("tell me a joke"),
+        "/new was not obeyed: the conversation goes on"
+    );
+    // Nothing but commands.
+    server.push(ago(private_message(5, "/think high /verbose on"), HOUR, 40));
+    server.has_made("what was not done", |made| made.len() == 2 * rows.len() + 1).await;
+    let made = server.made();
+    let told = "⚙️ /think, /verbose were sent 60 minutes ago, while I was offline, and were not carried out. Send them again";
+    assert!(texts(&made).last().unwrap().starts_with(told), "{made:?}");
+    assert_eq!(model.requests().len(), rows.len());
+}
+
+/// What waited for us comes all at once, however far apart it was said.
+#[tokio::test]
+async fn what_was_said_hours_apart_is_not_one_message() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let settings = json!({"messages": {"inbound": {"debounceMs": 400}, "queue": {"mode": "followup"}}});
+    let _gateway = bot(&server, &model, open(), settings).await;
+    // Nothing else runs meanwhile: they are brought together.
+    server.push(ago(private_message(5, "book the table for 8"), 4 * HOUR, 21));
+    server.push(ago(private_message(5, "by the window"), 4 * HOUR - 1, 22));
+    server.push(ago(private_message(5, "what is the weather?"), 2 * HOUR, 23));
+    server.push(ago(private_message(5, "are you back?"), 2, 24));
+    server.has_made("three answers", |made| made.len() == 3).await;
+    let said: Vec<String> = model.requests().iter().map(last_said).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    has(&said[0], &["(received while offline) book the table for 8\nby the window\n"]);
+    has(&said[1], &["(received while offline) what is the weather?\n"]);
+    has(&said[2], &["] are you back?\n"]);
+}
+
+#[tokio::test]
+async fn context_tells_of_pictures_and_of_the_words_below_them() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("nice")).await;
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let photo = |mut update: Value, caption: &str| {
+        let message = update["message"].as_object_mut().unwrap();
+        message.remove("text");
+        message.insert("caption".to_owned(), json!(caption));
+        let file = json!({"file_id": "p", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 70});
+        message.insert("photo".to_owned(), json!([file]));
+        update
+    };
+    server.push(ago(photo(private_message(5, ""), "my lunch"), 30 * HOUR, 21));
+    server.push(ago(photo(group_message(-100, 5, ""), "our lunch"), 0, 22));
+    for id in [21, 22] {
+        traced(&gateway, id, |event| event["fate"] == "noted").await;
+    }
+    server.push(ago(private_message(5, "is it good?"), 0, 23));
+    traced(&gateway, 23, |event| event["run"]["state"] == "ok").await;
+    has(&last_said(&model.requests()[0]), &["<media:image> my lunch\n", "is it good?"]);
+    let mut asked = ago(group_message(-100, 5, "@fake_test_bot is it?"), 0, 24);
+    asked["message"]["entities"] = json!([{"type": "mention", "offset": 0, "length": 14}]);
+    server.push(asked);
+    traced(&gateway, 24, |event| event["run"]["state"] == "ok").await;
+    has(&last_said(&model.requests()[1]), &["<media:image> our lunch\n", "is it?"]);
+}
+
+#[tokio::test]
+async fn the_trace_says_why_nothing_came_of_a_command() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section =
+        json!({"dmPolicy": "open", "allowFrom": ["*", 5], "capabilities": {"inlineButtons": "all"}});
+    let gateway =
+        bot(&server, &model, section, json!({"commands": {"ownerAllowFrom": ["telegram:5"]}})).await;
+    server.push(ago(private_message(9, "/think high"), 0, 21));
+    server.push(ago(private_message(9, "/think high /verbose on"), HOUR, 22));
+    server.push(button(9, 23, "/think low"));
+    for id in [21, 22, 23] {
+        let event = traced(&gateway, id, |event| event["fate"] == "dropped").await;
+        assert_eq!(event["reason"], "command-unauthorised", "{event}");
+        has(
+            &ok(&gateway, &["trace", &id.to_string()]).await,
+            &["a command of somebody who may give none there"],
+        );
+    }
+    server.push(ago(private_message(9, "hi"), 0, 24));
+    traced(&gateway, 24, |event| event["run"]["state"] == "ok").await;
+    assert_eq!((server.made().len(), model.requests().len()), (1, 1), "{:?}", server.made());
 }

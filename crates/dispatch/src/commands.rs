@@ -26,6 +26,7 @@ mod elevated;
 mod exec;
 mod help;
 mod hints;
+mod late;
 mod levels;
 mod line;
 mod menu;
@@ -77,6 +78,7 @@ use model::ModelWish;
 pub(crate) use directives::{Wish, settle};
 pub(crate) use exec::ExecWish;
 pub(crate) use hints::Hints;
+pub(crate) use late::{Late, first_word, without_commands};
 pub(crate) use levels::Reasoning;
 pub(crate) use menu::menu;
 pub use menu::reference;
@@ -328,25 +330,30 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     {
         return command(spoken.by, name, &arguments);
     }
+    let aliases = model_aliases(names);
+    alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))
+}
+
+/// The aliases of models that are directives, as in `/opus`.
+fn model_aliases(names: Names<'_>) -> Vec<&str> {
     let aliases = names.models.aliases().map(|(alias, _)| alias);
     let is_shortcut = |alias: &&str| {
         let is_model = matches!(ModelWish::of(alias), ModelWish::Choose(_));
         let is_skill = skills::called(names.skills, alias.trim()).is_some();
         is_model && !is_skill && !table::is_reserved(alias, names.triggers)
     };
-    let aliases: Vec<&str> = aliases.filter(is_shortcut).collect();
-    alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))
+    aliases.filter(is_shortcut).collect()
 }
 
 /// A message that is nothing but directives and shortcuts.
 fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
-    let (mut wishes, rest) = directives::take_all(spoken.text, Reading::Alone, aliases);
+    let (wishes, rest) = directives::take_all(spoken.text, Reading::Alone, aliases);
     let (shortcuts, rest) = with_shortcuts(spoken, rest);
     let is_empty = wishes.is_empty() && shortcuts.is_empty();
     if is_empty || spoken.attached || !strip_structural_prefixes(&rest).is_empty() {
         return None;
     }
-    wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
+    let mut wishes = counting(spoken, wishes);
     wishes.extend(shortcuts.into_iter().map(|name| Wish { name, arguments: String::new() }));
     Some(match (spoken.by, wishes.as_slice()) {
         (Authority::Denied, _) | (_, []) => Intent::Ignored,
@@ -357,8 +364,7 @@ fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
 
 /// Words for the agent, with what stands among them.
 fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
-    let (mut wishes, rest) = directives::take_all(spoken.text, Reading::Among, aliases);
-    let (shortcuts, text) = with_shortcuts(spoken, rest);
+    let (wishes, shortcuts, text) = found_among(spoken, aliases);
     // Words about directives: there is nothing to do for this run, and nothing of them is lost.
     if wishes.is_empty() && shortcuts.is_empty() {
         return Intent::Prompt;
@@ -366,8 +372,21 @@ fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
     if spoken.by == Authority::Denied {
         return Intent::Stripped { text };
     }
-    wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
+    let wishes = counting(spoken, wishes);
     Intent::PromptFor { hints: Hints { shortcuts, ..directives::hints(&wishes) }, text }
+}
+
+/// The directives and shortcuts among words, and what is left of those.
+fn found_among(spoken: Spoken<'_>, aliases: &[&str]) -> (Vec<Wish>, Vec<String>, String) {
+    let (wishes, rest) = directives::take_all(spoken.text, Reading::Among, aliases);
+    let (shortcuts, text) = with_shortcuts(spoken, rest);
+    (wishes, shortcuts, text)
+}
+
+/// Those that count where they are said.
+fn counting(spoken: Spoken<'_>, mut wishes: Vec<Wish>) -> Vec<Wish> {
+    wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
+    wishes
 }
 
 /// The shortcuts of somebody who may have them, and what is left.

@@ -189,11 +189,18 @@ impl InboundSink for Sink {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use jiff::tz::TimeZone;
     use openclaw_channels::{Conversation, ConversationKind, InboundEvent, InboundMessage, Sender};
     use serde_json::json;
 
     use super::*;
+    use crate::clock::Clock;
     use crate::testing::{FakeModel, PATIENCE, Rig};
+
+    const MINUTE: i64 = 60_000;
+    const HOUR: i64 = 60 * MINUTE;
 
     fn said(number: usize) -> Inbound {
         Inbound {
@@ -221,6 +228,44 @@ mod tests {
             })),
             at: 0,
         }
+    }
+
+    #[tokio::test]
+    async fn how_long_something_waits_here_does_not_make_it_late() {
+        let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+        let now = Arc::new(AtomicI64::new(HOUR));
+        let clock = Arc::clone(&now);
+        let clock = Clock::set(move || clock.load(Ordering::SeqCst), TimeZone::UTC);
+        let telegram =
+            json!({"botToken": "1:t", "groupPolicy": "open", "groupAllowFrom": ["7"], "groups": {"*": {}}});
+        let rig = Rig::at(dir.path(), &model, json!({"channels": {"telegram": telegram}}), clock).await;
+        let desks = Desks::new(rig.dispatch.clone());
+        let sink = Sink(Arc::clone(&desks));
+        let stop = |number, at| {
+            let message = InboundMessage { text: "/stop".to_owned(), ..InboundMessage::default() };
+            Inbound { event: InboundEvent::Message(Box::new(message)), at, ..said(number) }
+        };
+        // The first has just been said, the second waited for us.
+        sink.take(vec![stop(1, HOUR), stop(2, HOUR - 6 * MINUTE)]).await.unwrap();
+        // Nothing else ran meanwhile.
+        now.store(3 * HOUR, Ordering::SeqCst);
+        let journal = &rig.dispatch.shared().journal;
+        let decided = async {
+            loop {
+                let records = journal.arrival_records(None, 2).await.unwrap();
+                let fates: Vec<_> = records.into_iter().filter_map(|record| record.fate).collect();
+                if fates.len() == 2 {
+                    return fates;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let fates = tokio::time::timeout(PATIENCE, decided).await.expect("both are decided about");
+        assert_eq!(fates, [Fate::handled("late-command"), Fate::handled("stop")]);
+        let traced = rig.dispatch.trace(Some("update:2")).await.unwrap();
+        assert_eq!(traced.events[0].is_late, Some(true));
+        let traced = rig.dispatch.trace(Some("update:1")).await.unwrap();
+        assert_eq!(traced.events[0].is_late, None);
     }
 
     /// In a group that is heard anybody may write as much as they like.

@@ -27,7 +27,7 @@ use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, MovedGroup, handover, offline};
 use crate::ack_reaction;
-use crate::commands::{self, buttons};
+use crate::commands::{self, Intent, Names, Spoken, TextCommands, buttons};
 use crate::handle::Dispatch;
 use crate::incoming::debounce::{Gather, Piece};
 use crate::incoming::{Utterance, compose};
@@ -81,10 +81,30 @@ impl Admitted {
         Utterance::of(&self.event).map(|one| one.message)
     }
 
-    /// Whether it is a command, and may be one.
-    pub(super) fn is_command(&self) -> bool {
-        let is_one = commands::is_one(&self.command_text) || commands::stop::is_stop(&self.command_text);
-        self.standing.commands == Authority::Granted && (is_one || self.pressed.is_some())
+    /// Its words as commands are read from them; `None` where they are somebody else's, passed on.
+    pub(super) fn spoken(&self, text_commands: Option<bool>) -> Option<Spoken<'_>> {
+        let message = self.message().filter(|message| message.forwarded.is_none())?;
+        let command = self.command_text.trim();
+        Some(Spoken {
+            text: if command.starts_with(['/', '!']) { command } else { &message.text },
+            attached: !message.media.is_empty(),
+            by: self.standing.commands,
+            is_addressed: self.is_named,
+            commands: TextCommands::on(&self.event.address.channel, text_commands),
+        })
+    }
+
+    /// Puts other words in the place of its own.
+    pub(super) fn reword(&mut self, words: String) {
+        self.command_text.clone_from(&words);
+        if let InboundEvent::Message(message) = &mut self.event.event {
+            message.text = words;
+        }
+    }
+
+    /// Nothing in it is taken for a command from now on.
+    pub(super) fn obeys_nothing(&mut self) {
+        self.standing.commands = Authority::Denied;
     }
 
     /// Whether it asks to stop, and may.
@@ -105,8 +125,12 @@ impl Admitted {
 
     /// What it is of a longer text that its platform cut.
     pub(super) fn piece(&self) -> Piece {
-        self.message()
-            .map_or(Piece { number: None, chars: 0 }, |message| Piece::of(&message.message_id, &message.text))
+        let (number, text) = match self.message() {
+            Some(message) => (message.message_id.parse().ok(), message.text.as_str()),
+            None => (None, ""),
+        };
+        let is_late = self.lateness != Lateness::OnTime;
+        Piece { number, chars: text.chars().count(), said_at: self.event.at, is_late }
     }
 
     /// With what it is gathered.
@@ -130,12 +154,30 @@ impl Admitted {
 /// Decides about an event.
 pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
     match decide(dispatch, waiting).await {
-        Ok(admitted) => match offline::settle(dispatch, &admitted).await {
+        Ok(mut admitted) => match offline::settle(dispatch, &mut admitted).await {
             Some(fate) => Verdict::Decided(fate),
+            None if is_ignored(dispatch, &admitted).await => {
+                Verdict::Decided(Fate::dropped(reasons::COMMAND_UNAUTHORISED))
+            }
             None => Verdict::Admitted(Box::new(admitted)),
         },
         Err(fate) => Verdict::Decided(fate),
     }
+}
+
+/// Whether it is nothing but commands of somebody who may give none.
+async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
+    if admitted.standing.commands == Authority::Granted {
+        return false;
+    }
+    let text_commands = dispatch.runner().settings().config.commands.text;
+    let Some(spoken) = admitted.spoken(text_commands).filter(|spoken| spoken.text.contains(['/', '!']))
+    else {
+        return false;
+    };
+    let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
+    let read = |names: Names<'_>| commands::read(spoken, names) == Intent::Ignored;
+    dispatch.runner().read_words(key, agent, spoken.text, read).await
 }
 
 async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate> {
@@ -197,8 +239,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     let group = admission.group;
     let at_work = platforms.at_work(&event.address.channel, &event.address.account);
     let listed_as = at_work.as_ref().map(|at_work| at_work.account.names_of(&event.sender.id));
-    let hears_since = at_work.and_then(|at_work| at_work.status.now().last_connected_at);
-    let lateness = Lateness::of(event.at, dispatch.shared().clock.now_ms(), hears_since);
+    let lateness = Lateness::of(event.at, received_at);
     Ok(Admitted {
         number,
         event,

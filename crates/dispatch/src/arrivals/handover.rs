@@ -317,7 +317,7 @@ async fn composed(
         previous: entry.as_ref().and_then(|entry| entry.updated_at),
         names: &last.names,
         attachments,
-        is_late: first.lateness != Lateness::OnTime,
+        is_late: said.iter().any(|one| one.lateness != Lateness::OnTime),
     };
     let utterances: Vec<Utterance<'_>> = said.iter().filter_map(|one| Utterance::of(&one.event)).collect();
     let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };

@@ -4,17 +4,19 @@
 use std::collections::HashMap;
 
 use openclaw_channels::Address;
+use openclaw_sessions::reset::authority::Authority;
 use parking_lot::Mutex;
 
 use super::Fate;
 use super::gate::Admitted;
 use super::handover;
+use crate::commands::{self, Late, Names, Spoken, first_word};
 use crate::handle::Dispatch;
 
-/// What was said longer ago than this, in milliseconds, was said while nobody was there: platforms bring at once what they can, and their
-/// clock is not ours.
-pub(crate) const LATE_MS: i64 = 5 * 60 * 1000;
-/// What was said longer ago than this is not answered any more: the age fence.
+/// What was said this long before it reached us, in milliseconds, was said while nobody was there: platforms bring at once what they can.
+/// Their clock and ours may differ by so much.
+const LATE_MS: i64 = 5 * 60 * 1000;
+/// What was said this long before it reached us is not answered any more: the age fence.
 const STALE_MS: i64 = 24 * 60 * 60 * 1000;
 /// How often people are told that what they said is too old to be answered.
 const TOLD_MS: i64 = 60 * 60 * 1000;
@@ -58,7 +60,7 @@ impl OldWords {
     }
 }
 
-/// How late something is decided about.
+/// How late something was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lateness {
     /// At once.
@@ -70,13 +72,10 @@ pub(super) enum Lateness {
 }
 
 impl Lateness {
-    /// Of what was said at a time and is decided about at another, by an account that hears since a third; Unix milliseconds. What was
-    /// said since then was heard at once, however far the clock of the platform is from ours.
-    pub(super) fn of(said_at: i64, now: i64, hears_since: Option<i64>) -> Self {
-        if hears_since.is_some_and(|since| said_at >= since) {
-            return Self::OnTime;
-        }
-        match now.saturating_sub(said_at) {
+    /// Of what was said at a time and reached us at another; Unix milliseconds. How long it waits here afterwards does not count, and how
+    /// its account stood meanwhile doesn't either: nobody knows that of a machine that slept, or of a platform that pushes.
+    pub(super) fn of(said_at: i64, received_at: i64) -> Self {
+        match received_at.saturating_sub(said_at) {
             age if age > STALE_MS => Self::Stale,
             age if age > LATE_MS => Self::Late,
             _ => Self::OnTime,
@@ -84,29 +83,59 @@ impl Lateness {
     }
 }
 
-/// What becomes of something late that is not to be answered as if it were new; `None` where it is answered.
-pub(super) async fn settle(dispatch: &Dispatch, admitted: &Admitted) -> Option<Fate> {
+/// What becomes of something late that is not to be answered as if it were new; `None` where it is answered, without the commands in it.
+pub(super) async fn settle(dispatch: &Dispatch, admitted: &mut Admitted) -> Option<Fate> {
+    if admitted.lateness == Lateness::OnTime {
+        return None;
+    }
     let now = dispatch.shared().clock.now_ms();
-    let age = now.saturating_sub(admitted.event.at);
-    let is_stale = match admitted.lateness {
-        Lateness::OnTime => return None,
-        Lateness::Late => false,
-        Lateness::Stale => true,
-    };
-    if admitted.is_command() {
-        let command = admitted.command_text.split_whitespace().next().unwrap_or_default();
-        let text = format!(
-            "⚙️ {command} was sent {} ago, while I was offline, and was not carried out. Send it again if you still want it.",
-            span(age)
-        );
+    let found = commands_in(dispatch, admitted).await;
+    if let Some(late) = found.as_ref().filter(|late| is_nothing_else(admitted, late)) {
+        let text = not_carried_out(&late.commands, now.saturating_sub(admitted.event.at), Rest::Nothing);
         handover::tell(dispatch, admitted, &text).await;
         return Some(Fate::handled(LATE_COMMAND));
     }
-    if !is_stale {
+    if admitted.lateness == Lateness::Stale {
+        return Some(too_old(dispatch, admitted, now).await);
+    }
+    if let Some(late) = found {
+        if !late.commands.is_empty() {
+            let text = not_carried_out(&late.commands, now.saturating_sub(admitted.event.at), Rest::Answered);
+            handover::tell(dispatch, admitted, &text).await;
+        }
+        admitted.reword(late.words);
+    }
+    admitted.obeys_nothing();
+    None
+}
+
+/// The commands in something late, and what is left of it; `None` where there are none that anybody would obey.
+async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
+    if admitted.standing.commands == Authority::Denied {
         return None;
     }
+    if admitted.press().is_some() {
+        return Some(Late { commands: vec![first_word(&admitted.command_text)], words: String::new() });
+    }
+    let spoken = admitted.spoken(dispatch.runner().settings().config.commands.text)?;
+    // A file is answered without the command below it.
+    let spoken = Spoken { attached: false, ..spoken };
+    let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
+    let read = |names: Names<'_>| commands::without_commands(spoken, names);
+    let late = dispatch.runner().read_words(key, agent, spoken.text, read).await;
+    (late.words != spoken.text).then_some(late)
+}
+
+fn is_nothing_else(admitted: &Admitted, late: &Late) -> bool {
+    let has_more =
+        admitted.message().is_some_and(|message| !message.media.is_empty() || message.location.is_some());
+    !late.commands.is_empty() && late.words.trim().is_empty() && !has_more
+}
+
+/// It is noted, and told with the next message.
+async fn too_old(dispatch: &Dispatch, admitted: &Admitted, now: i64) -> Fate {
     if admitted.group.is_some() {
-        return Some(if admitted.history == 0 { Fate::dropped(STALE) } else { Fate::Noted });
+        return if admitted.history == 0 { Fate::dropped(STALE) } else { Fate::Noted };
     }
     let address = admitted.event.address.clone();
     dispatch.shared().old_words.noted(&address);
@@ -116,7 +145,28 @@ pub(super) async fn settle(dispatch: &Dispatch, admitted: &Admitted) -> Option<F
     let text = "⚠️ I was offline for more than a day. What you wrote before is not answered any more; I read it with your next message.";
     let key = admitted.route.session_key.clone();
     handover::send(dispatch, id, address, Some(key), openclaw_channels::Part::text(text)).await;
-    Some(Fate::Noted)
+    Fate::Noted
+}
+
+/// What there is of a message besides its commands.
+#[derive(Clone, Copy)]
+enum Rest {
+    Nothing,
+    Answered,
+}
+
+/// What the sender of late commands is told.
+fn not_carried_out(commands: &[String], age: i64, rest: Rest) -> String {
+    let was = if commands.len() == 1 { "was" } else { "were" };
+    let (list, ago) = (commands.join(", "), span(age));
+    let them = if commands.len() == 1 { "it" } else { "them" };
+    let rest = match rest {
+        Rest::Nothing => "",
+        Rest::Answered => " I answer the rest.",
+    };
+    format!(
+        "⚙️ {list} {was} sent {ago} ago, while I was offline, and {was} not carried out.{rest} Send {them} again if you still want {them}."
+    )
 }
 
 /// How long, for people.
@@ -166,13 +216,28 @@ mod tests {
             (1440 * MINUTE + 1, Lateness::Stale),
         ];
         for (age, expect) in rows {
-            let (said, now) = (1_000_000_000, 1_000_000_000 + age);
-            assert_eq!(Lateness::of(said, now, None), expect, "{age}");
-            assert_eq!(Lateness::of(said, now, Some(said + 1)), expect, "{age}");
-            assert_eq!(Lateness::of(said, now, Some(said)), Lateness::OnTime, "it was heard: {age}");
+            let said = 1_000_000_000;
+            assert_eq!(Lateness::of(said, said + age), expect, "{age}");
         }
-        assert_eq!(Lateness::of(i64::MIN, i64::MAX, None), Lateness::Stale);
+        assert_eq!(Lateness::of(i64::MIN, i64::MAX), Lateness::Stale);
         let spans = [1, 119, 120, 2879, 2880].map(|minutes| span(minutes * MINUTE));
         assert_eq!(spans, ["1 minute", "119 minutes", "2 hours", "47 hours", "2 days"]);
+    }
+
+    #[test]
+    fn what_was_not_carried_out_is_told() {
+        let told = |commands: &[&str], rest| {
+            let commands: Vec<String> = commands.iter().map(|one| (*one).to_owned()).collect();
+            not_carried_out(&commands, 3_600_000, rest)
+        };
+        assert_eq!(
+            told(&["/new"], Rest::Nothing),
+            "⚙️ /new was sent 60 minutes ago, while I was offline, and was not carried out. Send it again if you still want it."
+        );
+        assert_eq!(
+            told(&["/think", "/status"], Rest::Answered),
+            "⚙️ /think, /status were sent 60 minutes ago, while I was offline, and were not carried out. I answer the rest. Send them again if \
+             you still want them."
+        );
     }
 }

@@ -11,7 +11,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
 use self::work::Work;
-use super::offline::LATE_MS;
+use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
 use crate::api::RunOutcome;
 use crate::handle::Dispatch;
@@ -108,16 +108,14 @@ impl Dispatch {
     async fn own_answers(&self, record: &ArrivalRecord) -> Result<Vec<DeliveryStatus>, JournalError> {
         let journal = &self.shared().journal;
         let mut answers = Vec::new();
-        let (is_handled, kinds): (bool, &[&str]) = match &record.fate {
-            Some(Fate::Handled(_)) => (true, &[handover::REFUSED, handover::TOO_LARGE]),
-            Some(Fate::Run(_)) => (false, &[handover::TOO_LARGE]),
+        let kinds: &[&str] = match &record.fate {
+            Some(Fate::Handled(_)) => &[handover::REFUSED, handover::TOO_LARGE],
+            Some(Fate::Run(_)) => &[handover::TOO_LARGE],
             Some(Fate::Noted | Fate::Dropped(_)) | None => return Ok(answers),
         };
-        if is_handled {
-            let ArrivalRecord { number, received_at, account, native_id, .. } = record;
-            for id in handover::own_ids(*number, *received_at, account, native_id) {
-                answers.extend(journal.delivery(&id).await?);
-            }
+        let ArrivalRecord { number, received_at, account, native_id, .. } = record;
+        for id in handover::own_ids(*number, *received_at, account, native_id) {
+            answers.extend(journal.delivery(&id).await?);
         }
         // Such is said once a minute at most, however many there are: it answers those that were being looked at.
         let decided_at = record.decided_at.unwrap_or(record.received_at);
@@ -289,8 +287,8 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<TraceDeliver
 
 /// Whether nobody was there when it was said.
 fn is_late(record: &ArrivalRecord) -> bool {
-    let heard_at = record.decided_at.unwrap_or(record.received_at);
-    record.said_at.is_some_and(|said_at| heard_at.saturating_sub(said_at) > LATE_MS)
+    let lateness = record.said_at.map(|said_at| Lateness::of(said_at, record.received_at));
+    lateness.is_some_and(|lateness| lateness != Lateness::OnTime)
 }
 
 fn delivery(status: DeliveryStatus) -> TraceDelivery {

@@ -146,12 +146,9 @@ fn history(about: &Conversation<'_>) -> String {
             let place = one.message.location.as_ref().map(media::place);
             let files: Vec<Attachment> =
                 one.message.media.iter().map(|file| Attachment::missing(file, String::new())).collect();
-            let text = if text.is_empty() {
-                place.unwrap_or_else(|| media::placeholder(&files))
-            } else {
-                text.to_owned()
-            };
-            format!("{header} {}: {text}", speaker(&one.event.sender))
+            let said = [place.unwrap_or_default(), media::placeholder(&files), text.to_owned()];
+            let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+            format!("{header} {}: {}", speaker(&one.event.sender), said.join(" "))
         })
         .collect();
     if lines.is_empty() {
@@ -304,13 +301,18 @@ mod tests {
             size: None,
             description: None,
         };
-        let seen = event(ConversationKind::Group, "Cy", InboundMessage { media: vec![photo], ..message("") });
-        let one = composed(&[group("Ada", "@clawd so?")], &[group("Bob", "lunch"), seen], &[]).unwrap();
+        let shown = |text: &str| {
+            let message = InboundMessage { media: vec![photo.clone()], ..message(text) };
+            event(ConversationKind::Group, "Cy", message)
+        };
+        let history = [group("Bob", "lunch"), shown(""), shown("my plate")];
+        let one = composed(&[group("Ada", "@clawd so?")], &history, &[]).unwrap();
         assert_eq!(
             read(&one),
             "[Chat messages since your last reply - for context]\n\
              [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Bob (7): lunch\n\
-             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Cy (7): <media:image>\n\n\
+             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Cy (7): <media:image>\n\
+             [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Cy (7): <media:image> my plate\n\n\
              [Current message - respond to this]\n\
              [Telegram Fam id:-100 Thu 2025-01-02T03:04Z] Ada (7): @clawd so?"
         );

@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 const ALBUM: Duration = Duration::from_millis(500);
 /// How long the next part of a cut text is waited for.
 const PART: Duration = Duration::from_millis(1500);
+/// In how many of its windows what is gathered may have been said: on its way to us it may be held up.
+const WINDOWS: u32 = 3;
+/// As exactly platforms say when something was said.
+const TICK: Duration = Duration::from_secs(1);
 /// Parts of a cut text, and characters of all of them.
 const MAX_PARTS: usize = 12;
 const MAX_PART_CHARS: usize = 50_000;
@@ -31,12 +35,18 @@ pub(crate) struct Piece {
     pub(crate) number: Option<i64>,
     /// Characters.
     pub(crate) chars: usize,
+    /// Unix milliseconds, by the clock of its platform.
+    pub(crate) said_at: i64,
+    /// Whether it was said while nobody was there.
+    pub(crate) is_late: bool,
 }
 
 impl Piece {
-    /// Of a message with this id and these words.
-    pub(crate) fn of(id: &str, text: &str) -> Self {
-        Self { number: id.parse().ok(), chars: text.chars().count() }
+    /// Whether another one was said so soon after it that it may belong to it: what waited for us comes all at once, however far apart it
+    /// was said.
+    fn is_near(self, next: Self, window: Duration) -> bool {
+        let apart = Duration::from_millis(next.said_at.abs_diff(self.said_at));
+        self.is_late == next.is_late && apart <= window * WINDOWS + TICK
     }
 }
 
@@ -77,7 +87,9 @@ impl<T> Machine<T> {
         let Some(held) = self.held.get_mut(at) else { return Vec::new() };
         let joins = held.due > now
             && match (&held.with, &with) {
-                (Gather::Text(_), Gather::Text(window)) => !window.is_zero(),
+                (Gather::Text(_), Gather::Text(window)) => {
+                    !window.is_zero() && held.piece.is_near(piece, *window)
+                }
                 (Gather::Album(held), Gather::Album(new)) => held == new,
                 // The last part is shorter.
                 (Gather::GoesOn, Gather::GoesOn | Gather::Text(_)) => held.takes(piece),
@@ -137,7 +149,10 @@ impl<T> Held<T> {
     /// Whether a message is the next part of the text that is held. A platform that cuts a text numbers its parts one after the other.
     fn takes(&self, next: Piece) -> bool {
         let is_next = self.piece.number.is_some_and(|number| number.checked_add(1) == next.number);
-        is_next && self.items.len() < MAX_PARTS && self.piece.chars + next.chars <= MAX_PART_CHARS
+        is_next
+            && self.piece.is_near(next, PART)
+            && self.items.len() < MAX_PARTS
+            && self.piece.chars + next.chars <= MAX_PART_CHARS
     }
 }
 
@@ -150,7 +165,7 @@ mod tests {
     const WINDOW: Gather = Gather::Text(Duration::from_millis(10));
 
     fn part(number: i64, chars: usize) -> Piece {
-        Piece { number: Some(number), chars }
+        Piece { number: Some(number), chars, said_at: 0, is_late: false }
     }
 
     fn after(ms: u64, start: Instant) -> Instant {
@@ -180,6 +195,33 @@ mod tests {
             "the order stays"
         );
         assert_eq!(machine.push(start, "a", Gather::Text(Duration::ZERO), part(6, 0), 6), [vec![6]]);
+    }
+
+    #[test]
+    fn what_was_said_far_apart_is_not_joined_by_coming_together() {
+        let said = |number, said_at, is_late| Piece { said_at, is_late, ..part(number, 4000) };
+        let text: fn() -> Gather = || WINDOW;
+        let cut: fn() -> Gather = || Gather::GoesOn;
+        let album: fn() -> Gather = || Gather::Album("x".to_owned());
+        // How it is gathered, how long after the first the second was said, whether that was late, whether they are one.
+        let rows = [
+            (text, 0, true, true),
+            (text, 1_030, true, true),
+            (text, 1_031, true, false),
+            (text, -1_031, true, false),
+            (text, 1_000, false, false),
+            (cut, 5_500, true, true),
+            (cut, 5_501, true, false),
+            (cut, 0, false, false),
+            (album, 60_000, true, true),
+        ];
+        for (with, apart, is_late, is_one) in rows {
+            let (start, mut machine) = (Instant::now(), Machine::default());
+            let mut out = machine.push(start, "a", with(), said(1, 1_000_000, true), 1);
+            out.extend(machine.push(start, "a", with(), said(2, 1_000_000 + apart, is_late), 2));
+            out.extend(machine.flush());
+            assert_eq!(out.len() == 1, is_one, "{:?} {apart} {is_late}", with());
+        }
     }
 
     #[test]
@@ -235,7 +277,7 @@ mod tests {
             assert!(machine.push(start, "a", Gather::GoesOn, part(number, 1), number).is_empty());
         }
         assert_eq!(machine.push(start, "a", Gather::GoesOn, part(12, 1), 99).concat().len(), MAX_PARTS);
-        let unnumbered = Piece::of("a-b", "x");
+        let unnumbered = Piece { number: None, ..part(0, 1) };
         machine.push(start, "b", Gather::GoesOn, unnumbered, 1);
         assert_eq!(machine.push(start, "b", WINDOW, unnumbered, 2), [vec![1]], "nobody knows what is next");
     }

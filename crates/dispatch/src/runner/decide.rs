@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
+use openclaw_models::reference::ModelNames;
+use openclaw_protocol::AgentId;
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::Runner;
 use crate::api::DispatchError;
-use crate::commands;
+use crate::commands::{self, Names};
 use crate::request::Request;
 use crate::setup::Settings;
 
@@ -58,6 +60,28 @@ impl Runner {
         &self.deps.skills
     }
 
+    /// Reads words that are not accepted yet, by the names that things have for the agent that they are for.
+    pub(crate) async fn read_words<T>(
+        &self,
+        key: &SessionKey,
+        agent: &AgentId,
+        text: &str,
+        read: impl FnOnce(Names<'_>) -> T,
+    ) -> T {
+        let settings = self.settings();
+        let skills = match commands::skill::may_be_one(text) {
+            true => {
+                let entry = self.entry_or_none(key).await;
+                Some(self.skills_of_agent(agent, entry.as_deref(), &settings).await)
+            }
+            false => None,
+        };
+        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+        let models = ModelNames::new(&settings.models.listed);
+        let triggers = settings.sessions.section.triggers();
+        read(Names { models: &models, triggers: &triggers, skills })
+    }
+
     /// The skills of the agent that a message goes to, where it may call one.
     async fn skills_called(
         &self,
@@ -70,10 +94,19 @@ impl Runner {
             return None;
         }
         let asked = request.agent_id.clone();
-        let agent =
-            settings.config.agent(&asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent())));
+        let agent = asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        Some(self.skills_of_agent(&agent, entry, settings).await)
+    }
+
+    async fn skills_of_agent(
+        &self,
+        agent: &AgentId,
+        entry: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Arc<Snapshot> {
+        let agent = settings.config.agent(agent);
         let wanted = Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
         let occasion = Occasion::GoesOn(entry.and_then(|entry| entry.skills_snapshot.as_ref()));
-        Some(self.deps.skills.for_turn(wanted, occasion).await)
+        self.deps.skills.for_turn(wanted, occasion).await
     }
 }

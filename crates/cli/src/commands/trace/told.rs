@@ -31,6 +31,9 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
         ("noted", None) => {
             format!("  {at}  nobody was spoken to: it is told with the next message of the group")
         }
+        ("noted", Some(run)) if event.is_late == Some(true) => {
+            format!("  {at}  it waited as context: it was told with the message of run {run}")
+        }
         ("noted", Some(run)) => {
             format!("  {at}  nobody was spoken to: it was told with the message of run {run}")
         }
@@ -185,7 +188,7 @@ fn explained(reason: &str) -> String {
         }
         "no-mention" => "it spoke to nobody (requireMention), and no history is kept",
         "command-unauthorised" => {
-            "a command in a group of somebody who may give none there (channels.<id>.groupAllowFrom or allowFrom)"
+            "a command of somebody who may give none there (commands.ownerAllowFrom, channels.<id>.groupAllowFrom or allowFrom)"
         }
         "inline-buttons" => {
             "a button that may not be pressed there, or by its presser (channels.<id>.capabilities.inlineButtons)"
