@@ -54,7 +54,10 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     openclaw(&gateway, &["message", "retry"]).await.failed(&["Give the ids, or --all"]);
     assert_eq!(seen(&server), [""; 0]);
 
-    has(&ok(&gateway, &["message", "retry", &oldest]).await, &["✅ Sent again", &oldest]);
+    has(
+        &ok(&gateway, &["message", "retry", &oldest]).await,
+        &["✅ Will be sent again, in its place in the order: ", &oldest],
+    );
     server.has_made("the first words", |made| made.len() == 1).await;
     until("it is known to be sent", async || {
         let again = ok(&gateway, &["message", "retry", &oldest]).await;

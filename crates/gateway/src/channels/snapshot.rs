@@ -261,6 +261,17 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         );
         found.push(issue(IssueKind::Config, &message, fix));
     }
+    if facts.counts.pending > 0 && !stands.running {
+        let message = match facts.counts.pending {
+            1 => "1 message waits until it runs.".to_owned(),
+            pending => format!("{pending} messages wait until it runs."),
+        };
+        let fix = match &facts.off {
+            Some(off) => format!("Run: {}", off.remedy()),
+            None => format!("Run: {}", command("start", channel, id)),
+        };
+        found.push(issue(IssueKind::Runtime, &message, fix));
+    }
     if let Some(message) = given_up(facts.counts.failed) {
         let fix = format!("Run: {FAILED_COMMAND}");
         found.push(issue(IssueKind::Runtime, &format!("{message}."), fix));
