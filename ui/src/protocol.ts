@@ -4662,7 +4662,7 @@ export interface MessageRetryResult {
   /**
    * Why those of them wait whose account does not work.
    */
-  waiting: {
+  waiting?: {
     [k: string]: string;
   };
   /**

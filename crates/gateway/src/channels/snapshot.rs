@@ -266,11 +266,12 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
             1 => "1 message waits until it runs.".to_owned(),
             pending => format!("{pending} messages wait until it runs."),
         };
-        let fix = match &facts.off {
-            Some(off) => format!("Run: {}", off.remedy()),
-            None => format!("Run: {}", command("start", channel, id)),
+        let remedy = match (&facts.off, &facts.problem) {
+            (Some(off), _) => off.remedy(),
+            (None, Some(_)) => command("add", channel, id),
+            (None, None) => command("start", channel, id),
         };
-        found.push(issue(IssueKind::Runtime, &message, fix));
+        found.push(issue(IssueKind::Runtime, &message, format!("Run: {remedy}")));
     }
     if let Some(message) = given_up(facts.counts.failed) {
         let fix = format!("Run: {FAILED_COMMAND}");

@@ -318,6 +318,7 @@ pub struct MessageRetryResult {
     /// Those that will be sent again. The parts of one message that were given up together are sent together.
     pub retried: Vec<String>,
     /// Why those of them wait whose account does not work.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, String>,
     /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
     /// `unknown`.
