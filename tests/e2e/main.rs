@@ -93,6 +93,7 @@ mod protections;
 mod proxy;
 mod queue_modes;
 mod reference_state;
+mod refused_files;
 mod repeated_keys;
 mod responses;
 mod sandbox;

@@ -148,7 +148,9 @@ async fn files_are_sent_and_a_refused_one_is_an_error() {
     model.arrived(6).await;
     let result = tool_result(&model.requests()[5]);
     assert_eq!(result["status"], "error");
-    assert_eq!(result["error"], "Local media path is not under an allowed directory: /etc/passwd");
+    let why =
+        "Local media path is not under an allowed directory. Copy the file into the workspace and send that";
+    assert_eq!(result["error"], format!("file /etc/passwd was not sent: {why}"));
     assert!(
         server.calls("sendMessage").is_empty(),
         "nothing is sent in the place of a file that was refused"

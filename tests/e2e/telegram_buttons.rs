@@ -76,6 +76,39 @@ async fn choices_are_buttons_and_a_pressed_one_is_the_command() {
 }
 
 #[tokio::test]
+async fn a_model_whose_name_is_too_long_for_a_button_is_named_to_be_typed() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let (name, provider) = ("z".repeat(80), "p".repeat(70));
+    let models = |ids: &[&str]| -> Vec<Value> {
+        ids.iter()
+            .map(|id| json!({"id": id, "name": id, "contextWindow": 32_000, "maxTokens": 4_096}))
+            .collect()
+    };
+    let other = json!({
+        "baseUrl": model.v1(), "apiKey": "k", "api": "openai-completions", "models": models(&["a"]),
+    });
+    let rest = json!({"models": {"providers": {"fake": {"models": models(&["fake-1", &name])}, (&provider): other}}});
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*", 5]});
+    let _gateway = bot(&server, &model, section, rest).await;
+    let mut sent = 0;
+    let (text, rows) = shown(&server, &mut sent, private_message(5, "/models")).await;
+    assert!(
+        text.contains(&format!("Too long for a button, so type:\n<code>/models {provider}</code>")),
+        "{text}"
+    );
+    let rows = rows.concat();
+    assert!(rows.iter().any(|data| data == "mdl_list_fake_1"), "{rows:?}");
+    assert!(!rows.iter().any(|data| data.contains(&provider)), "{rows:?}");
+    let (text, rows) = shown(&server, &mut sent, private_message(5, "/models fake")).await;
+    assert!(text.contains("2 available"), "{text}");
+    assert!(text.contains(&format!("<code>/model fake/{name}</code>")), "{text}");
+    assert_eq!(rows.concat(), ["mdl_sel_fake/fake-1", "mdl_back"]);
+    let (text, _) = shown(&server, &mut sent, private_message(5, &format!("/models {provider}"))).await;
+    assert!(text.contains(&format!("{provider}/a")), "{text}");
+}
+
+#[tokio::test]
 async fn where_elevated_commands_are_allowed_their_levels_are_buttons() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("from the model")).await;

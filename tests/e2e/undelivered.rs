@@ -54,7 +54,10 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     openclaw(&gateway, &["message", "retry"]).await.failed(&["Give the ids, or --all"]);
     assert_eq!(seen(&server), [""; 0]);
 
-    has(&ok(&gateway, &["message", "retry", &oldest]).await, &["✅ Sent again", &oldest]);
+    has(
+        &ok(&gateway, &["message", "retry", &oldest]).await,
+        &["✅ Will be sent again, in its place in the order: ", &oldest],
+    );
     server.has_made("the first words", |made| made.len() == 1).await;
     until("it is known to be sent", async || {
         let again = ok(&gateway, &["message", "retry", &oldest]).await;
@@ -139,6 +142,65 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
         .map(|n| seen.find(&format!("word{n} ")).or(seen.find(&format!("word{n}"))).unwrap())
         .collect();
     assert!(at.is_sorted(), "{at:?}");
+}
+
+/// The parts of an answer that were refused one by one come back together, whichever is named.
+#[tokio::test]
+async fn parts_that_were_refused_come_back_together_and_in_order() {
+    let long: String = (0..1200).map(|n| format!("word{n} ")).collect();
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(move |_| Reply::text(&long)).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    for _ in 0..3 {
+        server.fail("sendMessage", BLOCKED);
+    }
+    server.push(private_message(5, "tell me all"));
+    let listed = until("all parts are given up", async || {
+        let listed = json_of(&gateway, &["message", "failed", "--json"]).await;
+        (listed["total"] == 3).then_some(listed)
+    })
+    .await;
+    let id = |at: usize| listed["failed"][at]["id"].clone();
+    let last = id(0).as_str().unwrap().to_owned();
+    let retried = json_of(&gateway, &["message", "retry", &last, "--json"]).await;
+    assert_eq!(retried["retried"], json!([id(2), id(1), id(0)]));
+    assert_eq!((&retried["waiting"], &retried["others"]), (&json!(null), &json!({})));
+    server.has_made("all parts", |made| made.len() == 3).await;
+    let seen = seen(&server).join(" ");
+    let at: Vec<usize> = [0, 600, 1199].iter().map(|n| seen.find(&format!("word{n}")).unwrap()).collect();
+    assert!(at.is_sorted(), "{at:?}");
+}
+
+/// What can't be sent yet is not called sent, and what it waits for is named.
+#[tokio::test]
+async fn what_is_tried_again_while_its_account_is_off_waits_and_says_so() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    server.fail("sendMessage", BLOCKED);
+    let send = ["message", "send", "--target", "5", "--message", "later"];
+    openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);
+    ok(&gateway, &["config", "set", "channels.telegram.enabled", "false"]).await;
+    until("it is off", async || {
+        ok(&gateway, &["channels", "status"]).await.contains("disabled").then_some(())
+    })
+    .await;
+    let again = ok(&gateway, &["message", "retry", "--all"]).await;
+    has(
+        &again,
+        &[
+            "✅ Will be sent again, in its place in the order, as soon as its account works: ",
+            "It waits for telegram account \"default\" (it is switched off): openclaw channels status",
+        ],
+    );
+    let fix = "1 message waits until it runs. (Run: openclaw config set channels.telegram.enabled true)";
+    has(&ok(&gateway, &["channels", "status"]).await, &["unsent:1", fix]);
+    let traced = ok(&gateway, &["trace", again.split(": ").nth(1).unwrap().lines().next().unwrap()]).await;
+    assert!(traced.contains(": pending") && !traced.contains("blocked by the user"), "{traced}");
+    ok(&gateway, &["config", "set", "channels.telegram.enabled", "true"]).await;
+    server.has_made("it", |made| made.len() == 1).await;
+    assert_eq!(seen(&server), ["later"]);
 }
 
 #[tokio::test]

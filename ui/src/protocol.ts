@@ -4606,6 +4606,10 @@ export interface FailedMessage {
    */
   text?: string;
   /**
+   * The name of its file.
+   */
+  file?: string;
+  /**
    * Tries that counted.
    */
   attempts: number;
@@ -4652,9 +4656,15 @@ export interface MessageIdsParams {
  */
 export interface MessageRetryResult {
   /**
-   * Those that are sent again. The parts of one message that were given up together are sent together.
+   * Those that will be sent again. The parts of one message that were given up together are sent together.
    */
   retried: string[];
+  /**
+   * Why those of them wait whose account does not work.
+   */
+  waiting?: {
+    [k: string]: string;
+  };
   /**
    * Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
    * `unknown`.

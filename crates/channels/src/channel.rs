@@ -19,7 +19,7 @@ use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
     Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaRef, Outgoing, Part, Receipt,
-    Repeats, RetryPolicy, SendError, Sender,
+    Repeats, RetryPolicy, SendError, Sender, Words,
 };
 
 /// A future of a channel.
@@ -113,6 +113,11 @@ pub trait Account: Send + Sync + 'static {
 
     /// Cuts an answer into parts and formats each: the only place where that is done.
     fn parts(&self, answer: &Answer) -> Vec<Part>;
+
+    /// Words of the gateway's own as the platform takes them: nothing in them is formatting.
+    fn literal(&self, text: &str) -> Words {
+        Words::plain(text)
+    }
 
     /// Fetches a file of a message into a directory, under a new name; no file that is there is replaced.
     fn fetch<'a>(

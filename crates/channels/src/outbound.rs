@@ -61,6 +61,26 @@ impl Part {
         Self { content, ..self }
     }
 
+    /// The words of a file that is not sent, and a note of that behind them. `None`: it is no file, or has no words.
+    #[must_use]
+    pub fn without_file(&self, note: &Words) -> Option<Self> {
+        let Content::Media { caption: Some(words), .. } = &self.content else { return None };
+        let formatted = words.formatted.as_ref().map(|formatted| {
+            let note = note.formatted.as_ref().unwrap_or(&note.plain);
+            format!("{formatted}\n\n{note}")
+        });
+        let words = Words { plain: format!("{}\n\n{}", words.plain, note.plain), formatted };
+        Some(Self { content: Content::Text(words), ..self.clone() })
+    }
+
+    /// The reader's name for the file; `None` where it is no file.
+    pub fn file_name(&self) -> Option<&str> {
+        match &self.content {
+            Content::Media { name, .. } => Some(name),
+            Content::Text(_) | Content::Poll { .. } | Content::Sticker { .. } => None,
+        }
+    }
+
     /// A video plays as an animation.
     pub fn play_as_gif(&mut self) {
         if let Content::Media { sent_as, .. } = &mut self.content
@@ -230,6 +250,13 @@ pub enum SendError {
     #[error("{reason}")]
     Final {
         /// What happened, for people.
+        reason: String,
+    },
+    /// Its file will never be sent, and nothing of it was: the platform does not take this file, or none of its kind in this chat. Words
+    /// may be sent without it.
+    #[error("{reason}")]
+    File {
+        /// What is wrong with the file, for people.
         reason: String,
     },
     /// The request went out and nothing came back: it may have been sent.

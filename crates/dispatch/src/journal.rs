@@ -385,7 +385,9 @@ impl Update {
             // The agent is told that it will hear more.
             | Self::Promise(..)
             | Self::Sending { .. }
-            | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed { .. }, .. }
+            | Self::Tried {
+                verdict: Verdict::Sent(_) | Verdict::WithoutFile { .. } | Verdict::Failed { .. }, ..
+            }
             | Self::Revive { .. } => Durability::Synced,
             // What an attempt guards against is the end of the process.
             Self::Attempt(_)

@@ -18,7 +18,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address};
+use openclaw_channels::{Account, Address, Part};
 use openclaw_protocol::SessionKey;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -93,8 +93,19 @@ struct Inner {
     tries: watch::Sender<u64>,
 }
 
-/// Who hears what became of a delivery: where it went, its session, its words, and why it was given up if it was.
-pub(crate) type TellSent = Arc<dyn Fn(&Address, Option<&SessionKey>, &str, Result<(), &str>) + Send + Sync>;
+/// Who hears what became of a delivery: where it went, its session, what was to be sent, and what came of that.
+pub(crate) type TellSent = Arc<dyn Fn(&Address, Option<&SessionKey>, &Part, Became<'_>) + Send + Sync>;
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Became<'a> {
+    /// The platform has it.
+    Sent,
+    /// Its words are sent without its file; this is why, for people.
+    WithoutFile(&'a str),
+    /// It was given up; this is why, for people.
+    Failed(&'a str),
+}
 
 impl Outbox {
     pub(crate) fn new(
@@ -210,8 +221,8 @@ impl Outbox {
         Ok(self.inner.journal.failed_deliveries(most).await?)
     }
 
-    /// Tries deliveries again that were given up, each in its place in the order of its conversation, and with it those that were given up
-    /// because of it, or because of which it was: the parts of one message. Gives the ids of those that are tried again; not of one that is
+    /// Tries deliveries again that were given up, each in its place in the order of its conversation, and with it the other parts of the
+    /// same message that were given up. Gives the ids of those that are tried again; not of one that is
     /// not given up, or not any more.
     ///
     /// # Errors

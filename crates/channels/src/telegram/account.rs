@@ -27,7 +27,7 @@ use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
     Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy, SendError,
-    Target, Turn, Unusable,
+    Target, Turn, Unusable, Words,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -231,6 +231,10 @@ impl Account for Bot {
 
     fn parts(&self, answer: &Answer) -> Vec<Part> {
         super::parts::of(answer, &self.settings)
+    }
+
+    fn literal(&self, text: &str) -> Words {
+        super::html::literal(text)
     }
 
     fn fetch<'a>(

@@ -14,7 +14,7 @@ use tokio_util::io::ReaderStream;
 use super::addresses::{Addresses, FirstFamily};
 use super::api_root::{ApiRoot, is_loopback};
 use super::credentials::BotToken;
-use super::failure::ApiError;
+use super::failure::{ApiError, UNSAID};
 use super::update;
 use super::wire::Wire as _;
 
@@ -111,8 +111,11 @@ impl Client {
         params: &Value,
         upload: &Upload,
     ) -> Result<Value, ApiError> {
-        let unreadable = |error: std::io::Error| {
-            ApiError::Unsent(format!("the file {} can't be read: {error}", upload.name))
+        let unreadable = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                ApiError::Gone(format!("the file {} is not there any more", upload.name))
+            }
+            _ => ApiError::Unsent(format!("the file {} can't be read: {error}", upload.name)),
         };
         let file = tokio::fs::File::open(&upload.path).await.map_err(unreadable)?;
         let size = file.metadata().await.map_err(unreadable)?.len();
@@ -172,7 +175,7 @@ impl Client {
     }
 
     fn refused(&self, status: u16, answer: &Value) -> ApiError {
-        let text = answer.text("description").unwrap_or("no reason given");
+        let text = answer.text("description").unwrap_or(UNSAID);
         ApiError::refused(status, answer, &self.token.redact(text))
     }
 

@@ -10,6 +10,9 @@ use crate::SendError;
 /// Characters of a text of the API that people are shown.
 const SHOWN: usize = 300;
 
+/// What stands in the place of words that the API did not say.
+pub(super) const UNSAID: &str = "no reason given";
+
 /// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ApiError {
@@ -19,6 +22,9 @@ pub(super) enum ApiError {
     /// This machine could not make the request, such as for a file that can't be read.
     #[error("{0}")]
     Unsent(String),
+    /// The file of the request is not on this machine any more.
+    #[error("{0}")]
+    Gone(String),
     /// The request went out and nothing that can be read came back.
     #[error("Telegram did not answer: {0}")]
     Lost(String),
@@ -67,6 +73,8 @@ pub(super) enum Refusal {
     NotModified,
     /// There is no such chat for this bot.
     NoChat,
+    /// Nothing can be sent to this chat, whatever it is.
+    Closed,
     /// The words to be quoted are not in the message.
     Quote,
     /// The receiver takes no voice messages.
@@ -96,6 +104,20 @@ const WORDS: &[(&str, Refusal)] = &[
     ("topic_deleted", Refusal::NoThread),
     ("message is not modified", Refusal::NotModified),
     ("chat not found", Refusal::NoChat),
+    ("chat_write_forbidden", Refusal::Closed),
+    ("no rights to send a message", Refusal::Closed),
+    ("not enough rights to send text messages", Refusal::Closed),
+    ("need administrator rights in the channel chat", Refusal::Closed),
+    ("bot was kicked", Refusal::Closed),
+    ("bot was blocked", Refusal::Closed),
+    ("bot is not a member", Refusal::Closed),
+    ("bot can't initiate conversation", Refusal::Closed),
+    ("bot can't send messages to", Refusal::Closed),
+    ("user is deactivated", Refusal::Closed),
+    ("user_is_blocked", Refusal::Closed),
+    ("peer_id_invalid", Refusal::Closed),
+    ("chat was deactivated", Refusal::Closed),
+    ("chat was deleted", Refusal::Closed),
     ("quote_text_invalid", Refusal::Quote),
     ("message to be replied not found", Refusal::Quote),
     ("voice_messages_forbidden", Refusal::NoVoice),
@@ -157,6 +179,7 @@ impl ApiError {
             Self::Refused { .. }
             | Self::Unreachable(_)
             | Self::Unsent(_)
+            | Self::Gone(_)
             | Self::Lost(_)
             | Self::Unread { .. } => {
                 return self.to_string();
@@ -170,6 +193,43 @@ impl ApiError {
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Refused { refusal, .. } => Some(*refusal),
+            Self::Unreachable(_) | Self::Unsent(_) | Self::Gone(_) | Self::Lost(_) | Self::Unread { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Why the file of a request will never be sent, for people; `None` where it is not known to be for the file. What is not known is
+    /// taken for that: whether words alone arrive is seen when they are sent.
+    pub(super) fn of_file(&self) -> Option<String> {
+        match self {
+            Self::Gone(why) => Some(why.clone()),
+            Self::Refused { status, refusal: Refusal::FileSize, text } => {
+                let said = if text == UNSAID { String::new() } else { format!(": {text}") };
+                Some(format!("it is larger than Telegram takes from bots (Telegram {status}{said})"))
+            }
+            // A chat that does not hear this bot takes no words either.
+            Self::Refused { status: 403, .. } => None,
+            Self::Refused { refusal, .. } => match refusal {
+                Refusal::NoFile | Refusal::Photo | Refusal::NoVoice | Refusal::Other => {
+                    Some(self.to_string())
+                }
+                Refusal::Slower(_)
+                | Refusal::Trouble
+                | Refusal::Gateway
+                | Refusal::Token
+                | Refusal::Conflict
+                | Refusal::Moved(_)
+                | Refusal::Markup
+                | Refusal::TooLong
+                | Refusal::NoThread
+                | Refusal::NotModified
+                | Refusal::NoChat
+                | Refusal::Closed
+                | Refusal::Quote
+                | Refusal::Reaction
+                | Refusal::FileSize => None,
+            },
             Self::Unreachable(_) | Self::Unsent(_) | Self::Lost(_) | Self::Unread { .. } => None,
         }
     }
@@ -180,6 +240,7 @@ impl ApiError {
         match self {
             Self::Unreachable(_) => SendError::Unreachable { reason },
             Self::Unsent(_) => SendError::Retry { reason, after: None },
+            Self::Gone(_) => SendError::File { reason },
             Self::Lost(_) | Self::Unread { .. } => SendError::Uncertain { reason },
             Self::Refused { refusal, .. } => match refusal {
                 Refusal::Slower(after) => SendError::Retry { reason, after: Some(after) },
@@ -198,6 +259,7 @@ impl ApiError {
                 | Refusal::Markup
                 | Refusal::TooLong
                 | Refusal::NotModified
+                | Refusal::Closed
                 | Refusal::Quote
                 | Refusal::NoVoice
                 | Refusal::Reaction
@@ -246,6 +308,7 @@ mod tests {
                 Refusal::NotModified,
             ),
             (400, said("Bad Request: chat not found"), Refusal::NoChat),
+            (400, said("Bad Request: have no rights to send a message"), Refusal::Closed),
             (400, said("Bad Request: VOICE_MESSAGES_FORBIDDEN"), Refusal::NoVoice),
             (400, said("Bad Request: REACTION_INVALID"), Refusal::Reaction),
             (400, said("Bad Request: file is too big"), Refusal::FileSize),
@@ -261,10 +324,43 @@ mod tests {
             (413, json!({}), Refusal::FileSize),
             (500, json!({}), Refusal::Trouble),
             (502, json!("<html>"), Refusal::Gateway),
-            (403, json!({"description": "Forbidden: bot was blocked by the user"}), Refusal::Other),
+            (403, json!({"description": "Forbidden: bot was blocked by the user"}), Refusal::Closed),
         ];
         for (status, answer, expect) in rows {
             assert_eq!(refusal(status, &answer), expect, "{status} {answer}");
+        }
+    }
+
+    #[test]
+    fn what_concerns_the_file_is_told_from_what_concerns_the_chat() {
+        let refused = |status: u16, text: &str| {
+            let answer = json!({"error_code": status, "description": text});
+            ApiError::refused(status, &answer, text)
+        };
+        let size = "it is larger than Telegram takes from bots (Telegram 413";
+        let rows = [
+            (refused(413, UNSAID), Some(format!("{size})"))),
+            (refused(413, "Request Entity Too Large"), Some(format!("{size}: Request Entity Too Large)"))),
+            (
+                refused(400, "Bad Request: file must be non-empty"),
+                Some("Telegram 400: Bad Request: file must be non-empty".to_owned()),
+            ),
+            (
+                refused(400, "Bad Request: not enough rights to send photos to the chat"),
+                Some("Telegram 400: Bad Request: not enough rights to send photos to the chat".to_owned()),
+            ),
+            (ApiError::Gone("gone".to_owned()), Some("gone".to_owned())),
+            (refused(400, "Bad Request: not enough rights to send text messages to the chat"), None),
+            (refused(400, "Bad Request: have no rights to send a message"), None),
+            (refused(400, "Bad Request: chat not found"), None),
+            (refused(403, "Forbidden: bot was blocked by the user"), None),
+            (refused(403, "Forbidden: something new"), None),
+            (refused(429, "Too Many Requests: retry after 3"), None),
+            (refused(502, "Bad Gateway"), None),
+            (ApiError::Lost("reset".to_owned()), None),
+        ];
+        for (error, expect) in rows {
+            assert_eq!(error.of_file(), expect, "{error:?}");
         }
     }
 
@@ -296,6 +392,7 @@ mod tests {
                 SendError::Retry { after, .. } => SendError::Retry { reason: String::new(), after },
                 SendError::Down { .. } => SendError::Down { reason: String::new() },
                 SendError::Final { .. } => SendError::Final { reason: String::new() },
+                SendError::File { .. } => SendError::File { reason: String::new() },
                 SendError::Uncertain { .. } => SendError::Uncertain { reason: String::new() },
             };
             assert_eq!(found, expect, "{shown}");

@@ -97,6 +97,13 @@ fn tags(style: &Style) -> Option<marks::Marks<'_>> {
     }
 }
 
+/// Words in which nothing is formatting.
+pub(super) fn literal(text: &str) -> Words {
+    let mut formatted = String::new();
+    escape(&mut formatted, text);
+    Words { plain: text.to_owned(), formatted: Some(formatted) }
+}
+
 fn escape(out: &mut String, words: &str) {
     for c in words.chars() {
         match c {

@@ -23,6 +23,7 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
                 ApiError::Refused { status, .. } => Some(*status),
                 ApiError::Unreachable(_)
                 | ApiError::Unsent(_)
+                | ApiError::Gone(_)
                 | ApiError::Lost(_)
                 | ApiError::Unread { .. } => None,
             };

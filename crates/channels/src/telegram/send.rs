@@ -63,12 +63,23 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
             Some(Refusal::Photo | Refusal::NoVoice) if !without.kind => without.kind = true,
             Some(Refusal::TooLong) => return Err(Failure::TooLong),
             Some(Refusal::NotModified) => return Ok(Receipt::default()),
-            Some(_) | None => return Err(Failure::Told(bot.failed(&chat, error))),
+            Some(_) | None => return Err(Failure::Told(told(bot, outgoing.part, &chat, error))),
         }
         tracing::info!(chat, method = request.method, %error, "sent again without what Telegram refused");
     }
     let reason = "Telegram refused the message in every form".to_owned();
-    Err(Failure::Told(SendError::Final { reason }))
+    Err(Failure::Told(match outgoing.part.file_name() {
+        Some(_) => SendError::File { reason },
+        None => SendError::Final { reason },
+    }))
+}
+
+/// What becomes of a part that Telegram did not take.
+fn told(bot: &Bot, part: &Part, chat: &str, error: ApiError) -> SendError {
+    match error.of_file().filter(|_| part.file_name().is_some()) {
+        Some(reason) => SendError::File { reason },
+        None => bot.failed(chat, error),
+    }
 }
 
 async fn issue(bot: &Bot, request: &Request) -> Result<Value, ApiError> {

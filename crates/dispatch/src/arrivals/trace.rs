@@ -302,7 +302,7 @@ fn delivery(status: DeliveryStatus) -> TraceDelivery {
         attempts: status.attempts,
         uncertain: status.may_repeat,
         message_ids: status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default(),
-        error: status.error,
+        error: status.error.or(status.left_out),
         waits_for: None,
         is_discarded: (status.given_up == Some(DeliveryFailure::Discarded)).then_some(true),
         accepted_at: status.accepted_at,

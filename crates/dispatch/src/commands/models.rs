@@ -101,41 +101,61 @@ fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -
         providers.entry(model.provider.as_str()).or_default().insert(&model.model);
     }
     let Some((provider, page)) = place else {
-        let rows: Vec<_> = providers
-            .iter()
-            .map(|(provider, models)| {
-                button(format!("{provider} ({})", models.len()), format!("{LIST}{provider}_1"))
-            })
-            .collect();
+        let (with, without): (Vec<_>, Vec<_>) =
+            providers.iter().partition(|(provider, _)| page_data(provider, 1).is_some());
+        let row = |(provider, models): &(&&str, &BTreeSet<&str>)| {
+            page_data(provider, 1).map(|data| button(format!("{provider} ({})", models.len()), data))
+        };
+        let rows: Vec<_> = with.iter().filter_map(row).collect();
         let buttons = rows.chunks(2).map(<[_]>::to_vec).collect();
-        return Some(Response { text: "Select a provider:".to_owned(), buttons, then: None });
+        let typed = typed(without.iter().map(|(provider, _)| format!("/models {provider}")));
+        return Some(Response { text: format!("Select a provider:{typed}"), buttons, then: None });
     };
     let models: Vec<&str> = providers.get(provider)?.iter().copied().collect();
     let pages = models.len().div_ceil(BUTTONS).max(1);
+    // A list whose pages can't be turned is written.
+    page_data(provider, pages)?;
     let page = page.clamp(1, pages);
     let models_shown = models.get((page - 1) * BUTTONS..models.len().min(page * BUTTONS)).unwrap_or_default();
     let mut buttons: Vec<_> =
         models_shown.iter().filter_map(|model| choice(provider, model, current)).collect();
-    let turn = |sign: &str, to: usize| button(sign, format!("{LIST}{provider}_{to}"));
+    let turn = |sign: &str, to: usize| page_data(provider, to).map(|data| button(sign, data));
     if pages > 1 {
         let row = [
-            (page > 1).then(|| turn("◀ Prev", page - 1)),
-            Some(turn(&format!("{page}/{pages}"), page)),
-            (page < pages).then(|| turn("Next ▶", page + 1)),
+            (page > 1).then(|| turn("◀ Prev", page - 1)).flatten(),
+            turn(&format!("{page}/{pages}"), page),
+            (page < pages).then(|| turn("Next ▶", page + 1)).flatten(),
         ];
         buttons.push(row.into_iter().flatten().collect());
     }
     buttons.push(vec![button("<< Back", BACK)]);
-    let text = format!("Models ({provider}) — {} available\n\nSwitch: /model <provider/model>", models.len());
+    let without = models_shown.iter().filter(|model| choice_data(provider, model).is_none());
+    let typed = typed(without.map(|model| format!("/model {provider}/{model}")));
+    let text =
+        format!("Models ({provider}) — {} available{typed}\n\nSwitch: /model <provider/model>", models.len());
     Some(Response { text, buttons, then: None })
 }
 
 /// The row of a model; none where its name is too long for a button.
 fn choice(provider: &str, model: &str, current: &ModelRef) -> Option<Vec<Button>> {
-    let data = format!("{CHOOSE}{provider}/{model}");
+    let data = choice_data(provider, model)?;
     let is_current = current.provider.as_str() == provider && current.model == model;
     let sign = if is_current { " ✓" } else { "" };
-    (data.len() <= LONGEST_DATA).then(|| vec![button(format!("{model}{sign}"), data)])
+    Some(vec![button(format!("{model}{sign}"), data)])
+}
+
+fn choice_data(provider: &str, model: &str) -> Option<String> {
+    Some(format!("{CHOOSE}{provider}/{model}")).filter(|data| data.len() <= LONGEST_DATA)
+}
+
+fn page_data(provider: &str, page: usize) -> Option<String> {
+    Some(format!("{LIST}{provider}_{page}")).filter(|data| data.len() <= LONGEST_DATA)
+}
+
+/// What has no button, to be typed. As code: nothing in a name is formatting.
+fn typed(commands: impl Iterator<Item = String>) -> String {
+    let lines: String = commands.map(|command| format!("\n`{command}`")).collect();
+    if lines.is_empty() { lines } else { format!("\n\nToo long for a button, so type:{lines}") }
 }
 
 /// The first page of what there is.
@@ -271,6 +291,34 @@ mod tests {
         assert_eq!(buttons[9], "<< Back=mdl_back");
         assert_eq!(said(Some(("many", 9))).1[0], "m9=mdl_sel_many/m9", "past the end is the last");
         assert!(shown(Some(("none", 1)), &known, &ModelRef::new("x", "y")).is_none());
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_button_is_named_to_be_typed() {
+        let (long, provider) = ("z".repeat(80), "p".repeat(70));
+        let known = [
+            ModelRef::new("one", "a"),
+            ModelRef::new("one", &long),
+            ModelRef::new("one", &"ü".repeat(30)),
+            ModelRef::new(&provider, "a"),
+        ];
+        let shown = |place| shown(place, &known, &ModelRef::new("one", "a"));
+        let providers = shown(None).unwrap();
+        assert_eq!(
+            providers.text,
+            format!("Select a provider:\n\nToo long for a button, so type:\n`/models {provider}`")
+        );
+        assert_eq!(providers.buttons.concat().len(), 1);
+        let models = shown(Some(("one", 1))).unwrap();
+        let ue = "ü".repeat(30);
+        assert_eq!(
+            models.text,
+            format!(
+                "Models (one) — 3 available\n\nToo long for a button, so type:\n`/model one/{long}`\n`/model one/{ue}`\n\nSwitch: /model <provider/model>"
+            )
+        );
+        assert_eq!(models.buttons.len(), 2, "one model, and the way back");
+        assert!(shown(Some((&provider, 1))).is_none(), "it is written");
     }
 
     #[test]

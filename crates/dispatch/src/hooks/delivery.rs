@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use openclaw_agent::hooks::HookPoint;
 use openclaw_agent::hooks::payload::{HookContext, MessageSent};
-use openclaw_channels::Address;
+use openclaw_channels::{Address, Part};
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::outbox::TellSent;
+use crate::outbox::{Became, TellSent};
 use crate::runner::Runner;
 
 impl Runner {
@@ -43,23 +43,43 @@ impl Runner {
     /// outboxes.
     pub(crate) fn tell_sent(self: &Arc<Self>) -> TellSent {
         let runner = Arc::downgrade(self);
-        Arc::new(move |address, session_key, words, outcome| {
+        Arc::new(move |address, session_key, part, became| {
             let Some(runner) = runner.upgrade() else { return };
-            if let (Err(reason), Some(key)) = (outcome, session_key) {
-                let Address { channel, target, .. } = address;
-                let line = format!("What was said to {channel} {target} was not delivered: {reason}");
+            if let (Some(line), Some(key)) = (unread(address, part, became), session_key) {
                 runner.deps.system_events.enqueue(key, &line, None, runner.shared.clock.now_ms());
             }
-            let Some(bus) = runner.hooks_now() else { return };
-            let payload = MessageSent {
-                to: &address.target,
-                content: words,
-                success: outcome.is_ok(),
-                error: outcome.err(),
+            let error = match became {
+                Became::Sent => None,
+                Became::Failed(reason) => Some(reason),
+                // What becomes of the words is told when it is known.
+                Became::WithoutFile(_) => return,
             };
+            let (Some(words), Some(bus)) = (part.words(), runner.hooks_now()) else { return };
+            let payload =
+                MessageSent { to: &address.target, content: words, success: error.is_none(), error };
             bus.tell(&payload, &place(address, session_key));
         })
     }
+}
+
+/// What a session is told of what its reader does not see.
+fn unread(address: &Address, part: &Part, became: Became<'_>) -> Option<String> {
+    let Address { channel, target, .. } = address;
+    Some(match (became, part.file_name(), part.words()) {
+        (Became::Sent, ..) => return None,
+        (Became::WithoutFile(why), ..) => {
+            format!("To {channel} {target} only the words were sent, with a note of this: {why}")
+        }
+        (Became::Failed(reason), None, _) => {
+            format!("What was said to {channel} {target} was not delivered: {reason}")
+        }
+        (Became::Failed(reason), Some(file), None) => {
+            format!("The file {file} for {channel} {target} was not delivered: {reason}")
+        }
+        (Became::Failed(reason), Some(file), Some(_)) => {
+            format!("What was said to {channel} {target} was not delivered, nor the file {file}: {reason}")
+        }
+    })
 }
 
 fn place(address: &Address, session_key: Option<&SessionKey>) -> HookContext {

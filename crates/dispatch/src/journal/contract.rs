@@ -62,6 +62,7 @@ on_each! {
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
     blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
     a_failed_delivery_is_listed_revived_or_discarded
+    a_delivery_whose_file_is_refused_is_its_words_from_then_on
     what_stands_behind_a_part_that_was_put_off_is_cut_off
     what_a_platform_asked_for_holds_the_conversation
     what_waits_behind_another_delivery_is_known
@@ -537,6 +538,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         asked: Some([7; 32]),
         address: note("a").delivery.address,
         given_up: None,
+        left_out: None,
     };
     assert_eq!(status(&journal, "a").await, expected);
     let mut other = note("a");
@@ -689,6 +691,35 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::Known(Box::new(discarded))));
     let Address { channel, account, .. } = note("c").delivery.address;
     assert_eq!(journal.account_counts(&channel, &account).await.unwrap().failed, 1, "a alone");
+}
+
+/// Its words take its place, in its place in the order, and nothing of the file is left to be sent.
+async fn a_delivery_whose_file_is_refused_is_its_words_from_then_on(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["a", "b"] {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    let part = Part::text("the words\n\n(a note)");
+    let refused = || {
+        let verdict =
+            Verdict::WithoutFile { part: Box::new(part.clone()), left_out: "file x was not sent".to_owned() };
+        Update::Tried { id: "a".to_owned(), verdict, now: 2_000 }
+    };
+    assert_eq!(journal.update(refused()).await, Ok(false), "it was not tried");
+    journal.update(sending("a", 3)).await.unwrap();
+    assert_eq!(refused().durability(), Durability::Synced);
+    assert_eq!(journal.update(refused()).await, Ok(true));
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    assert_eq!(open_ids(&journal, 0).await, ["a", "b"]);
+    let first = journal.open_deliveries(0).await.unwrap()[0].number;
+    let StoredDelivery { delivery, state, attempts, .. } =
+        journal.stored_delivery(first).await.unwrap().unwrap();
+    assert_eq!((delivery.unwrap().part, state, attempts), (part, DeliveryState::Pending, 0));
+    journal.update(sending("a", 1)).await.unwrap();
+    journal.update(sent("a")).await.unwrap();
+    let DeliveryStatus { state, error, left_out, .. } = status(&journal, "a").await;
+    assert_eq!((state, error, left_out.as_deref()), (DeliveryState::Sent, None, Some("file x was not sent")));
 }
 
 /// Also behind a restart.

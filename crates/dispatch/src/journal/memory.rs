@@ -78,6 +78,7 @@ struct StoredItem {
     accepted_at: i64,
     receipt: Option<Receipt>,
     error: Option<String>,
+    left_out: Option<String>,
     next_at: i64,
     may_repeat: bool,
     ended_at: Option<i64>,
@@ -296,6 +297,7 @@ impl State {
             may_repeat: false,
             ended_at: None,
             given_up: None,
+            left_out: None,
         });
         DeliveryInsert::New
     }
@@ -395,6 +397,7 @@ impl State {
                 let to = match &verdict {
                     Verdict::Sent(_) => DeliveryState::Sent,
                     Verdict::Retry(retry) => retry.state,
+                    Verdict::WithoutFile { .. } => DeliveryState::Pending,
                     Verdict::Failed { .. } => DeliveryState::Failed,
                 };
                 let Some(item) = self.advance(&id, to) else { return false };
@@ -404,6 +407,10 @@ impl State {
                     Verdict::Failed { reason, why, hold } => {
                         (item.error, item.given_up) = (Some(reason), Some(why));
                         item.next_at = now + hold.map_or(0, |hold| i64::try_from(hold.as_millis()).unwrap());
+                    }
+                    Verdict::WithoutFile { part, left_out } => {
+                        (item.delivery.part, item.left_out) = (*part, Some(left_out));
+                        (item.attempts, item.next_at, item.error) = (0, now, None);
                     }
                     Verdict::Retry(retry) => {
                         item.attempts = retry.attempts;
@@ -582,6 +589,7 @@ impl StoredItem {
             asked: self.delivery.asked,
             address: self.delivery.address.clone(),
             given_up: self.given_up,
+            left_out: self.left_out.clone(),
         }
     }
 }

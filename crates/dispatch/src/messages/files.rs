@@ -178,14 +178,15 @@ impl Files {
     fn open_to_take(&self, name: &str) -> Result<(File, PathBuf), String> {
         let failed = |why: &str| format!("file {name} was not sent: {why}");
         let (file, path) = self.open(name).map_err(|refused| match refused {
-            Refused::Outside => format!("Local media path is not under an allowed directory: {name}"),
+            Refused::Outside => failed(OUTSIDE),
             Refused::Unreadable(why) => failed(&why),
         })?;
         let length = file.metadata().map_err(|error| failed(&error.to_string()))?.len();
-        if length > self.largest {
-            return Err(failed(&self.too_large()));
+        match length {
+            0 => Err(failed(EMPTY)),
+            length if length > self.largest => Err(failed(&self.too_large())),
+            _ => Ok((file, path)),
         }
-        Ok((file, path))
     }
 
     /// The file of a name. What was checked is what is opened.
@@ -293,6 +294,10 @@ impl Kept {
         let Self { file, path } = self;
         let size = file.metadata()?.len();
         drop(file);
+        if size == 0 {
+            let _ = fs::remove_file(&path);
+            return Err(io::Error::other(EMPTY));
+        }
         let mut head = Vec::new();
         File::open(&path)?.take(HEAD).read_to_end(&mut head)?;
         let found = infer::get(&head);
@@ -319,6 +324,12 @@ impl Kept {
         Ok(AnswerMedia { path: kept, mime, name, size })
     }
 }
+
+/// Why a file is not sent in which nothing is: no platform takes it.
+const EMPTY: &str = "it is empty";
+/// The same for one that lies elsewhere, in OpenClaw's words, with what to do.
+const OUTSIDE: &str =
+    "Local media path is not under an allowed directory. Copy the file into the workspace and send that";
 
 /// What `data:` URLs are answered with.
 const DATA: &str = "data: URLs are not supported for media. Use buffer instead.";
@@ -359,6 +370,7 @@ mod tests {
             make("state/media/inbound/b.txt", "in the media");
             make("state/credentials/token.json", "secret");
             make("c.txt", "temporary");
+            make("state/workspace/empty.txt", "");
             symlink(dir.path().join("state/credentials/token.json"), dir.path().join("state/workspace/link"))
                 .unwrap();
             symlink(dir.path().join("c.txt"), dir.path().join("state/workspace/good")).unwrap();
@@ -384,7 +396,7 @@ mod tests {
     #[tokio::test]
     async fn an_agent_sends_what_is_its_own() {
         let bench = Bench::new(of_agent);
-        let outside = "Local media path is not under an allowed directory: ";
+        let outside = |name: &str| format!("file {name} was not sent: {OUTSIDE}");
         let rows = [
             ("a.txt", "in the workspace".to_owned()),
             ("./a.txt", "in the workspace".to_owned()),
@@ -392,12 +404,13 @@ mod tests {
             ("DIR/state/media/inbound/b.txt", "in the media".to_owned()),
             ("DIR/c.txt", "temporary".to_owned()),
             ("good", "temporary".to_owned()),
-            ("../credentials/token.json", format!("{outside}../credentials/token.json")),
-            ("DIR/state/credentials/token.json", format!("{outside}DIR/state/credentials/token.json")),
-            ("link", format!("{outside}link")),
-            ("/etc/passwd", format!("{outside}/etc/passwd")),
-            ("/no/such/file", format!("{outside}/no/such/file")),
-            ("~/x", format!("{outside}~/x")),
+            ("../credentials/token.json", outside("../credentials/token.json")),
+            ("DIR/state/credentials/token.json", outside("DIR/state/credentials/token.json")),
+            ("link", outside("link")),
+            ("/etc/passwd", outside("/etc/passwd")),
+            ("/no/such/file", outside("/no/such/file")),
+            ("~/x", outside("~/x")),
+            ("empty.txt", "file empty.txt was not sent: it is empty".to_owned()),
             ("none.txt", "file none.txt was not sent: No such file or directory (os error 2)".to_owned()),
             (".", "file . was not sent: it is no file".to_owned()),
             (
@@ -424,7 +437,7 @@ mod tests {
         let bench = Bench::new(|dir| Reach::within(&dir.join("state/workspace")));
         assert_eq!(bench.says("a.txt").await, "in the workspace");
         for name in ["good", "DIR/c.txt", "DIR/state/media/inbound/b.txt"] {
-            assert!(bench.says(name).await.starts_with("Local media path is not under"), "{name}");
+            assert!(bench.says(name).await.contains("Local media path is not under"), "{name}");
         }
         let anywhere = Bench::new(|_| Reach::Anywhere);
         assert_eq!(anywhere.says("DIR/state/credentials/token.json").await, "secret");
@@ -440,6 +453,8 @@ mod tests {
         let url = "data:text/csv;base64,YSxiCg==";
         let taken = bench.files.take_buffer(url, Some("t.csv"), None).await.unwrap();
         assert_eq!((taken.mime.as_str(), taken.name.as_str(), taken.size), ("text/csv", "t.csv", 4));
+        let empty = bench.files.take_buffer("data:text/csv;base64,", None, None).await;
+        assert_eq!(empty, Err("buffer was not sent: it is empty".to_owned()));
         let wrong = bench.files.take_buffer("%%%", None, None).await;
         assert_eq!(wrong, Err("buffer is not base64".to_owned()));
     }

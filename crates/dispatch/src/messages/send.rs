@@ -283,7 +283,9 @@ pub(super) fn dry(place: &Place, more: Value) -> Value {
 /// What was done.
 fn told(place: &Place, letter: &Letter, best_effort: bool, more: Value) -> Result<Value, MessageError> {
     let Letter { posted, is_withheld } = letter;
-    if let Some(why) = posted.failure().filter(|_| !best_effort || posted.sent == 0) {
+    if let Some(why) =
+        posted.failure().filter(|_| !best_effort || posted.sent == 0 && !posted.failures.is_empty())
+    {
         return Err(MessageError::Failed(why));
     }
     if *is_withheld {
@@ -307,8 +309,9 @@ fn told(place: &Place, letter: &Letter, best_effort: bool, more: Value) -> Resul
         );
         fields.insert("note".to_owned(), json!(note));
     }
-    if !posted.failures.is_empty() {
-        fields.insert("errors".to_owned(), json!(posted.failures));
+    let errors: Vec<&String> = posted.failures.iter().chain(&posted.left_out).collect();
+    if !errors.is_empty() {
+        fields.insert("errors".to_owned(), json!(errors));
     }
     Ok(with(fields, more))
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address, Attempt, Found, Repeats, RetryPolicy, SendError, Turn};
+use openclaw_channels::{Account, Address, Attempt, Found, Part, Repeats, RetryPolicy, SendError, Turn};
 
 use super::outage::Platform;
 use super::states::{self, DeliveryFailure, DeliveryState, Retry, Verdict};
-use super::{Delivery, Inner};
+use super::{Became, Delivery, Inner};
 use crate::journal::{StoredDelivery, Unreadable, Update};
 
 /// How long a platform may take for one request; large files are on their way for a while.
@@ -98,18 +98,31 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     let sent =
         in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
     let platform = inner.accounts.on_tried(&delivery.address, &sent);
+    if let Err(SendError::File { reason }) = &sent
+        && let Some(verdict) = without_file(&delivery.part, account, reason)
+    {
+        return settle(inner, delivery, verdict).await;
+    }
     settle(inner, delivery, states::of_sending(attempts, account.retry(), sent, platform)).await
 }
 
-/// Tells what became of a delivery, where it is over, and stores it.
+/// What follows where a platform does not take the file of a part that has words. The note says it as of a file that is not there.
+fn without_file(part: &Part, account: &dyn Account, reason: &str) -> Option<Verdict> {
+    let left_out = format!("file {} was not sent: {reason}", part.file_name()?);
+    let part = part.without_file(&account.literal(&format!("({left_out})")))?;
+    Some(Verdict::WithoutFile { part: Box::new(part), left_out })
+}
+
+/// Tells what became of a delivery, where something has, and stores it.
 async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     let outcome = match &verdict {
-        Verdict::Sent(_) => Some(Ok(())),
-        Verdict::Failed { reason, .. } => Some(Err(reason.as_str())),
+        Verdict::Sent(_) => Some(Became::Sent),
+        Verdict::WithoutFile { left_out, .. } => Some(Became::WithoutFile(left_out)),
+        Verdict::Failed { reason, .. } => Some(Became::Failed(reason)),
         Verdict::Retry(_) => None,
     };
-    if let (Some(words), Some(outcome), Some(tell)) = (delivery.part.words(), outcome, inner.tell.get()) {
-        tell(&delivery.address, delivery.session_key.as_ref(), words, outcome);
+    if let (Some(outcome), Some(tell)) = (outcome, inner.tell.get()) {
+        tell(&delivery.address, delivery.session_key.as_ref(), &delivery.part, outcome);
     }
     store(inner, delivery.id, Some(&delivery.address), verdict).await
 }
@@ -149,6 +162,17 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
         Verdict::Failed { reason, .. } => {
             tracing::warn!(channel, account, to, delivery = id, reason, "a delivery is given up");
             Ended::Over
+        }
+        Verdict::WithoutFile { left_out, .. } => {
+            tracing::warn!(
+                channel,
+                account,
+                to,
+                delivery = id,
+                left_out,
+                "a message is sent without its file"
+            );
+            Ended::Retry(Duration::ZERO)
         }
         Verdict::Retry(Retry { reason, pause, may_hurry, .. }) => {
             // Without one it waits for the platform.

@@ -30,6 +30,16 @@ impl Delivery {
         id.rsplit_once(':').map_or(id, |(message, _)| message)
     }
 
+    /// The same, for a person: what a tool sent within a run (`<run id>:t….<part>`) is a message of its own beside the run's answer.
+    fn letter_of(id: &str) -> &str {
+        let message = Self::message_of(id);
+        let part = id.get(message.len()..).unwrap_or_default();
+        match part.rsplit_once('.') {
+            Some((letter, _)) => id.get(..message.len() + letter.len()).unwrap_or(message),
+            None => message,
+        }
+    }
+
     /// As its account is given it.
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { id: &self.id, address: &self.address, part: &self.part }
@@ -65,16 +75,15 @@ pub struct DeliveryStatus {
     pub address: Address,
     /// Why it was given up, if it was.
     pub given_up: Option<DeliveryFailure>,
+    /// What of it is not sent with the rest, and why, for people: a file that its platform does not take.
+    pub left_out: Option<String>,
 }
 
 impl DeliveryStatus {
-    /// Whether one that was given up is tried again with this one: it is this one, or both are parts of a message that were given up
-    /// together.
+    /// Whether one that was given up is tried again with this one that was: both are parts of one message.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
-        let are_together =
-            [self, other].iter().all(|one| one.given_up.is_some_and(DeliveryFailure::takes_the_rest));
-        let is_same_message = Delivery::message_of(&self.id) == Delivery::message_of(&other.id);
-        self.id == other.id || are_together && is_same_message && self.address == other.address
+        let is_same_message = Delivery::letter_of(&self.id) == Delivery::letter_of(&other.id);
+        self.id == other.id || is_same_message && self.address == other.address
     }
 }
 

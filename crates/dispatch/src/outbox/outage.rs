@@ -79,7 +79,10 @@ impl Outage {
                 }
             }
             // It answered.
-            Ok(_) | Err(SendError::Final { .. } | SendError::Retry { after: Some(_), .. }) => {
+            Ok(_)
+            | Err(
+                SendError::Final { .. } | SendError::File { .. } | SendError::Retry { after: Some(_), .. },
+            ) => {
                 let returns = self.returns + u64::from(self.is_down());
                 *self = Self { is_lost: self.is_lost, tried: self.tried, returns, ..Self::default() };
                 return Platform::Works;

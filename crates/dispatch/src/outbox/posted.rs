@@ -17,6 +17,8 @@ pub struct Posted {
     pub failures: Vec<String>,
     /// Parts that wait, and why if that is known.
     pub waiting: Vec<Option<String>>,
+    /// What is left out of parts that were sent, or wait: files that the platform does not take, and why.
+    pub left_out: Vec<String>,
 }
 
 impl Outbox {
@@ -40,6 +42,9 @@ impl Posted {
         let Some(status) = status else {
             return self.failures.push("it is not in the outbox any more".to_owned());
         };
+        if status.state != DeliveryState::Failed {
+            self.left_out.extend(status.left_out);
+        }
         match status.state {
             DeliveryState::Sent => {
                 self.sent += 1;
@@ -57,10 +62,11 @@ impl Posted {
 
     /// Why it is not all there and never will be by itself, and what of it is; `None` where nothing was given up. For people.
     pub fn failure(&self) -> Option<String> {
-        if self.failures.is_empty() {
+        if self.failures.is_empty() && self.left_out.is_empty() {
             return None;
         }
         let mut reasons = self.failures.clone();
+        reasons.extend(self.left_out.iter().cloned());
         reasons.dedup();
         let why = reasons.join("; ");
         let (failed, waiting) = (self.failures.len(), self.waiting.len());
@@ -68,8 +74,12 @@ impl Posted {
         if all == failed {
             return Some(why);
         }
-        let were = if failed == 1 { "was" } else { "were" };
-        let mut text = format!("{failed} of {all} parts {were} not sent: {why}.");
+        let mut text = match failed {
+            // Only files are missing.
+            0 => format!("{why}."),
+            1 => format!("1 of {all} parts was not sent: {why}."),
+            _ => format!("{failed} of {all} parts were not sent: {why}."),
+        };
         match (self.sent, self.message_ids.as_slice()) {
             (0, _) => {}
             (sent, []) => text.push_str(&format!(" {sent} arrived")),
@@ -99,11 +109,28 @@ mod tests {
             message_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
             failures: failures.iter().map(|why| (*why).to_owned()).collect(),
             waiting: vec![None; waiting],
+            left_out: Vec::new(),
         };
+        let without =
+            |posted: Posted| Posted { left_out: vec!["file a was not sent: empty".to_owned()], ..posted };
         let rows = [
             (posted(&["7"], &[], 1), None),
             (posted(&[], &["blocked"], 0), Some("blocked")),
             (posted(&[], &["blocked", "blocked"], 0), Some("blocked")),
+            (
+                without(posted(&["7"], &[], 0)),
+                Some("file a was not sent: empty. 1 arrived (message 7): do not send those again"),
+            ),
+            (
+                without(posted(&["7"], &["blocked"], 0)),
+                Some(
+                    "1 of 2 parts was not sent: blocked; file a was not sent: empty. 1 arrived (message 7): do not send those again",
+                ),
+            ),
+            (
+                without(posted(&[], &[], 1)),
+                Some("file a was not sent: empty. 1 waits and is sent by itself: do not send those again"),
+            ),
             (
                 posted(&["7", "9"], &["too large"], 0),
                 Some(

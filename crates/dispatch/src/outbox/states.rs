@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_channels::{Receipt, RetryPolicy, SendError};
+use openclaw_channels::{Part, Receipt, RetryPolicy, SendError};
 use openclaw_sessions::ids;
 
 use super::outage::Platform;
@@ -74,12 +74,19 @@ const MAX_HOLD: Duration = Duration::from_secs(24 * 3600);
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// What follows from a try.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
     /// It is there.
     Sent(Receipt),
     /// It waits for another try.
     Retry(Retry),
+    /// The platform does not take its file, and nothing was sent: its words are sent without it, at once.
+    WithoutFile {
+        /// What is sent in its place: the words, and a note of the file.
+        part: Box<Part>,
+        /// What is left out and why, for people.
+        left_out: String,
+    },
     /// It is given up.
     Failed {
         /// Why, for people.
@@ -225,7 +232,7 @@ fn of_error(
         return retry(unsent, Duration::ZERO, attempts.saturating_sub(1), reason);
     }
     match error {
-        SendError::Final { reason } => Verdict::refused(reason),
+        SendError::Final { reason } | SendError::File { reason } => Verdict::refused(reason),
         SendError::NotReady | SendError::Unreachable { .. } => {
             retry(unsent, NOT_READY, attempts.saturating_sub(1), error.to_string())
         }

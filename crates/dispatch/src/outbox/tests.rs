@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use openclaw_channels::{Part, Receipt, SendError};
+use openclaw_channels::{Content, MediaKind, Receipt, SendError, Words};
 use openclaw_protocol::{AgentId, SessionKey};
 
 use super::*;
@@ -572,5 +572,102 @@ async fn an_answer_that_is_stored_is_not_asked_for_again() {
     rig.accept("b", "x").await;
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
+    rig.end().await;
+}
+
+fn no_file() -> Reply {
+    Reply::Refuse(SendError::File { reason: "no such file".to_owned() })
+}
+
+/// A picture with words below it.
+fn picture(id: &str, target: &str) -> Delivery {
+    let mut delivery = note(id, target);
+    delivery.part.content = Content::Media {
+        path: "/nowhere".into(),
+        sent_as: MediaKind::Image,
+        mime: "image/png".to_owned(),
+        name: "x.png".to_owned(),
+        caption: Some(Words::plain(format!("text of {id}"))),
+    };
+    delivery
+}
+
+/// Whenever the process ends: its reader sees the words once, in their place.
+#[tokio::test(start_paused = true)]
+async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once_over_a_crash() {
+    let rows = [
+        // The file is on its way.
+        (vec![Reply::Hang], 1, vec![no_file()]),
+        // The words are on their way, and do not arrive, or do.
+        (vec![no_file(), Reply::Hang], 2, vec![]),
+        (vec![no_file(), Reply::TakeThenHang], 2, vec![]),
+        // What stands behind them is on its way.
+        (vec![no_file(), Reply::Take, Reply::Hang], 3, vec![]),
+        // Nothing is left.
+        (vec![no_file(), Reply::Take, Reply::Take], 3, vec![]),
+    ];
+    for (script, requests, then) in rows {
+        let shown = format!("{script:?}");
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::new(Knows::Contents, script);
+        let rig = Rig::open(dir.path());
+        rig.serve(&platform);
+        assert_eq!(rig.outbox.accept(picture("a", "x")).await, Ok(Enqueued::New));
+        rig.accept("b", "x").await;
+        platform.asked(requests).await;
+        let crashed = crash(dir.path());
+        rig.end().await;
+        platform.clear_script();
+        platform.script(then);
+        let rig = Rig::open(crashed.path());
+        rig.serve(&platform);
+        rig.over("b").await;
+        let a = rig.status("a").await;
+        assert_eq!(
+            (a.state, a.left_out.as_deref()),
+            (DeliveryState::Sent, Some("file x.png was not sent: no such file")),
+            "{shown}"
+        );
+        assert_eq!(platform.shown_in("x"), ["a (noted)", "b"], "{shown}");
+        rig.end().await;
+    }
+}
+
+/// A chat that takes nothing ends it with one more try, a file without words with none.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Contents, [no_file(), gone(), no_file()]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    let mut bare = picture("b", "x");
+    if let Content::Media { caption, .. } = &mut bare.part.content {
+        *caption = None;
+    }
+    for delivery in [picture("a", "x"), bare] {
+        assert_eq!(rig.outbox.accept(delivery).await, Ok(Enqueued::New));
+    }
+    let error = async |id: &str| rig.over(id).await.error;
+    assert_eq!(error("a").await.as_deref(), Some("no such chat"));
+    assert_eq!(error("b").await.as_deref(), Some("no such file"));
+    assert_eq!(platform.requests(), 3);
+    rig.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_parts_of_a_message_that_were_refused_come_back_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids = ["run:1", "run:2", "run:3", "run:t4.1", "other:1"];
+    let platform = Platform::new(Knows::Contents, ids.map(|_| gone()));
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    for id in ids {
+        rig.accept(id, "x").await;
+    }
+    rig.over("other:1").await;
+    assert_eq!(rig.revive(&["run:3"]).await, ["run:1", "run:2", "run:3"]);
+    rig.over("run:3").await;
+    assert_eq!(platform.shown_in("x"), ["run:1", "run:2", "run:3"]);
+    assert_eq!(rig.revive(&["run:t4.1"]).await, ["run:t4.1"], "what a tool sent is a message of its own");
     rig.end().await;
 }

@@ -120,7 +120,9 @@ impl BlockPipeline {
         }
         self.wants_voice |= block.payload.voice;
         if is_audio(&block.payload) {
-            self.audio.push(block.payload);
+            if self.seen.insert(Key::of(&block.payload)) {
+                self.audio.push(block.payload);
+            }
             return None;
         }
         self.arrived.push(comparable(&block.payload.text));
@@ -369,6 +371,23 @@ mod tests {
         assert_eq!(sent, ["A", "B", "A"]);
         assert!(pipeline.has_sent(&payload(" A ")) && !pipeline.has_sent(&payload("C")));
         assert!(pipeline.is_idle());
+    }
+
+    #[test]
+    fn a_recording_is_sent_once_as_any_file() {
+        let now = Instant::now();
+        let mut pipeline = BlockPipeline::new(None);
+        for url in ["./a.png", "./e.mp3", "./a.png", "./e.mp3", "./f.mp3"] {
+            let effect = pipeline.enqueue(now, block(with_media("", url)));
+            drive(&mut pipeline, effect);
+        }
+        let mut next = pipeline.finish();
+        let mut sent = Vec::new();
+        while let Some(Effect::Send { payload, .. }) = next {
+            sent.extend(media(&payload));
+            next = pipeline.sent(SendEnd::Sent);
+        }
+        assert_eq!(sent, ["./e.mp3", "./f.mp3"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a chat platform is told when a message that was said there is done: stored with the end of the run, so that it is neither lost
 //! nor told twice (`docs/durability.md`).
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -166,8 +167,9 @@ impl<'a> Reply<'a> {
 
     /// The deliveries of its last payloads, with buttons below them.
     async fn last(mut self, payloads: Vec<ReplyPayload>, buttons: Vec<Vec<Button>>) -> Vec<NewDelivery> {
-        let mut parts = Vec::new();
+        let (mut parts, mut named) = (Vec::new(), HashSet::new());
         for payload in payloads {
+            let payload = with_new_files(payload, &mut named);
             let Some(payload) = self.worded(payload) else { continue };
             let id = format!("{}:{}", self.run_id, parts.len() + 1);
             parts.extend(self.parts(payload, &id).await);
@@ -188,6 +190,13 @@ impl<'a> Reply<'a> {
         let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
         NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
     }
+}
+
+/// A payload without the files that the answer named before: each is sent once, as where it is sent in blocks.
+fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPayload {
+    let mut media_urls = media(&payload);
+    media_urls.retain(|name| named.insert(name.clone()));
+    ReplyPayload { media_url: media_urls.first().cloned(), media_urls, ..payload }
 }
 
 impl Runner {

@@ -261,6 +261,18 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         );
         found.push(issue(IssueKind::Config, &message, fix));
     }
+    if facts.counts.pending > 0 && !stands.running {
+        let message = match facts.counts.pending {
+            1 => "1 message waits until it runs.".to_owned(),
+            pending => format!("{pending} messages wait until it runs."),
+        };
+        let remedy = match (&facts.off, &facts.problem) {
+            (Some(off), _) => off.remedy(),
+            (None, Some(_)) => command("add", channel, id),
+            (None, None) => command("start", channel, id),
+        };
+        found.push(issue(IssueKind::Runtime, &message, format!("Run: {remedy}")));
+    }
     if let Some(message) = given_up(facts.counts.failed) {
         let fix = format!("Run: {FAILED_COMMAND}");
         found.push(issue(IssueKind::Runtime, &format!("{message}."), fix));

@@ -294,7 +294,7 @@ fn sent(ctx: &RequestContext, posted: &Posted, address: &Address, key: &Key) -> 
     };
     let details = json!({
         "runId": key.name, "channel": address.channel, "chatId": address.target, "messageIds": posted.message_ids,
-        "sent": posted.sent, "failed": posted.failures, "waiting": posted.waiting.len(),
+        "sent": posted.sent, "failed": posted.failures, "leftOut": posted.left_out, "waiting": posted.waiting.len(),
     });
     Err(ErrorShape::unavailable(refusal).with_details(details).into())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_channels::{Content, registry};
+use openclaw_channels::{Address, Content, Unusable, registry};
 use openclaw_dispatch::outbox::{DeliveryFailure, DeliveryStatus, FailedDelivery, Outbox, OutboxError};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
@@ -11,6 +11,7 @@ use openclaw_protocol::params::channels::{
 };
 use openclaw_sessions::key::normalize_account_id;
 
+use crate::channels::standing::why_not;
 use crate::request::{Failure, RequestContext};
 
 /// As many as are listed where nobody says.
@@ -36,8 +37,13 @@ pub(super) async fn retry(
     let outbox = ctx.gateway.dispatch.outbox();
     let ids = named(outbox, params).await?;
     let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
+    let mut waiting = BTreeMap::new();
+    for id in &retried {
+        let found = outbox.find(id).await.map_err(|error| unavailable(&error))?;
+        waiting.extend(found.and_then(|status| waits(&ctx, &status)).map(|why| (id.clone(), why)));
+    }
     let others = standing(outbox, ids.into_iter().filter(|id| !retried.contains(id))).await?;
-    Ok(MessageRetryResult { retried, others })
+    Ok(MessageRetryResult { retried, waiting, others })
 }
 
 pub(super) async fn discard(
@@ -51,6 +57,18 @@ pub(super) async fn discard(
         if is_gone { discarded.push(id) } else { others.push(id) }
     }
     Ok(MessageDiscardResult { discarded, others: standing(outbox, others.into_iter()).await? })
+}
+
+/// What a delivery waits for whose account does not work.
+fn waits(ctx: &RequestContext, status: &DeliveryStatus) -> Option<String> {
+    let Address { channel, account, .. } = &status.address;
+    let gateway = &ctx.gateway;
+    let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
+        Ok(_) => why_not(gateway, channel, account)?,
+        Err(Unusable::Disabled) => "it is switched off".to_owned(),
+        Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured(_))) => unusable.to_string(),
+    };
+    Some(format!("{channel} account \"{account}\" ({why})")).filter(|_| status.state.is_open())
 }
 
 /// Which platform's and which account's.
@@ -134,6 +152,7 @@ fn listed(one: FailedDelivery) -> FailedMessage {
         session_key: status.session_key.map(|key| key.to_string()),
         kind: kind.map(str::to_owned),
         text,
+        file: part.as_ref().and_then(|part| part.file_name()).map(str::to_owned),
         attempts: status.attempts,
         error: status.error.unwrap_or_default(),
         uncertain: status.may_repeat || status.given_up == Some(DeliveryFailure::Unknown),

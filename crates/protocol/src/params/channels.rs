@@ -282,6 +282,8 @@ pub struct FailedMessage {
     pub kind: Option<String>,
     /// How its words begin.
     pub text: Option<String>,
+    /// The name of its file.
+    pub file: Option<String>,
     /// Tries that counted.
     pub attempts: u32,
     /// Why it was given up.
@@ -313,8 +315,11 @@ pub struct MessageIdsParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageRetryResult {
-    /// Those that are sent again. The parts of one message that were given up together are sent together.
+    /// Those that will be sent again. The parts of one message that were given up together are sent together.
     pub retried: Vec<String>,
+    /// Why those of them wait whose account does not work.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<String, String>,
     /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
     /// `unknown`.
     pub others: BTreeMap<String, String>,

@@ -48,10 +48,22 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&answer);
     }
-    let MessageRetryResult { retried, others } = client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
+    let MessageRetryResult { retried, waiting, others } =
+        client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
     if !args.json {
         for id in &retried {
-            output::line(&format!("✅ Sent again, in its place in the order: {}", output::one_line(id)));
+            let (again, id) = ("✅ Will be sent again, in its place in the order", output::one_line(id));
+            match waiting.get(id.as_ref()) {
+                Some(account) => {
+                    let account = output::one_line(account);
+                    output::line(&format!("{again}, as soon as its account works: {id}"));
+                    output::line(&format!(
+                        "   It waits for {account}: {}",
+                        context.hint_command("openclaw channels status")
+                    ));
+                }
+                None => output::line(&format!("{again}: {id}")),
+            }
         }
         if retried.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
@@ -140,10 +152,14 @@ fn lines(one: &FailedMessage) -> Vec<String> {
     let at = one.failed_at.unwrap_or(one.accepted_at);
     let when = format!("{} ({})", age(now_ms() - at), iso(at));
     let twice = if one.uncertain { " (it may have arrived: its reader may see it twice)" } else { "" };
-    let begins = match (&one.text, &one.kind) {
-        (Some(text), _) => format!("\"{}\"", output::one_line(text)),
-        (None, Some(kind)) => format!("a {kind} without words"),
-        (None, None) => "it can't be read any more".to_owned(),
+    let begins = match (&one.text, &one.file, &one.kind) {
+        (Some(text), None, _) => format!("\"{}\"", output::one_line(text)),
+        (Some(text), Some(file), _) => {
+            format!("\"{}\", with the file {}", output::one_line(text), output::one_line(file))
+        }
+        (None, Some(file), _) => format!("the file {}", output::one_line(file)),
+        (None, None, Some(kind)) => format!("a {kind} without words"),
+        (None, None, None) => "it can't be read any more".to_owned(),
     };
     vec![
         output::one_line(&one.id).into_owned(),

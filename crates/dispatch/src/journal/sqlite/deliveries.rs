@@ -118,6 +118,17 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
                 [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
             queue::advance(db, id, retry.state, &columns)
         }
+        Verdict::WithoutFile { part, left_out } => {
+            let part = serde_json::to_string(part)?;
+            let columns: [(&str, &dyn ToSql); 5] = [
+                ("payload", &part),
+                ("left_out", left_out),
+                ("attempts", &0),
+                ("next_at", &now),
+                ("error", &None::<String>),
+            ];
+            queue::advance(db, id, DeliveryState::Pending, &columns)
+        }
         Verdict::Failed { reason, why, hold } => {
             // Where the platform asked for nothing, the time of the next try is none behind the end.
             let until = now
@@ -198,7 +209,7 @@ fn prune_state(
 
 const STATUS: &str =
     "id, state, attempts, receipt, error, session_key, accepted_at, may_repeat, next_at, ended_at, asked,
-     channel, account, target, thread, given_up";
+     channel, account, target, thread, given_up, left_out";
 
 /// How a delivery stands; `None` for an unknown one.
 pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
@@ -294,7 +305,7 @@ pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<FailedDelivery>, 
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![most], |row| {
-        let part: Option<String> = row.get(16)?;
+        let part: Option<String> = row.get(17)?;
         let part = part.and_then(|part| serde_json::from_str(&part).ok());
         Ok(FailedDelivery { status: read_status(row)?, part })
     })?;
@@ -323,6 +334,7 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
             thread: row.get(14)?,
         },
         given_up: given_up(row.get::<_, Option<String>>(15)?.as_deref()),
+        left_out: row.get(16)?,
     })
 }
 

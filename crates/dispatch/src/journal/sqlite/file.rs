@@ -117,6 +117,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
     ASKED,
     OWED,
     GIVEN_UP,
+    LEFT_OUT,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -144,6 +145,11 @@ ALTER TABLE outbox ADD COLUMN asked BLOB;
 const GIVEN_UP: &str = "
 ALTER TABLE outbox ADD COLUMN given_up TEXT;
 ALTER TABLE arrivals ADD COLUMN said_at INTEGER;
+";
+
+/// What of a delivery is not sent with the rest.
+const LEFT_OUT: &str = "
+ALTER TABLE outbox ADD COLUMN left_out TEXT;
 ";
 
 /// What agents are owed about their commands.
