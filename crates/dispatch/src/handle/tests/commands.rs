@@ -197,6 +197,13 @@ async fn a_command_during_a_run_is_answered_at_once_and_holds_for_the_next() {
     );
     assert_eq!(texts(&rig.end("c2").await), [SWITCHED], "whoever waits knows it too");
     assert_eq!(model.count(), 1, "the run is still under way");
+    // Whoever waits is told before it is written down.
+    let written = async {
+        while said(dir.path()).len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), written).await.unwrap();
     model.release();
     assert_eq!(texts(&rig.end("r2").await), ["two"]);
     assert_eq!([model.model_of(0), model.model_of(1)], ["fake-1", "fake-2"]);
