@@ -88,7 +88,7 @@ impl Desks {
         for ((number, event, received_at), seen) in readable.into_iter().zip(seen) {
             match seen {
                 Seen::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
-                Seen::Heard(_) | Seen::Asks(_) | Seen::Unsaid => {
+                Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
                     waiting.push(Waiting { number, event, received_at, seen, _in_memory: None });
                 }
             }

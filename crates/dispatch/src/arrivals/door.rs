@@ -27,7 +27,12 @@ pub(super) enum Seen {
     /// It goes no further.
     Refused(Fate),
     /// Its sender is heard.
-    Heard(Admission),
+    Heard {
+        /// As who.
+        admission: Admission,
+        /// What that goes by.
+        access: Arc<AccessSettings>,
+    },
     /// Its sender asks to be let in, and has a place among those who do.
     Asks(Place),
     /// It is about no sender.
@@ -39,7 +44,7 @@ impl Seen {
     pub(super) fn fate(&self) -> Option<&Fate> {
         match self {
             Self::Refused(fate) => Some(fate),
-            Self::Heard(_) | Self::Asks(_) | Self::Unsaid => None,
+            Self::Heard { .. } | Self::Asks(_) | Self::Unsaid => None,
         }
     }
 }
@@ -85,7 +90,7 @@ struct View {
 
 struct Rules {
     channel: Arc<dyn Channel>,
-    access: AccessSettings,
+    access: Arc<AccessSettings>,
     store: PairingStore,
 }
 
@@ -122,7 +127,7 @@ fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> 
     let Some(platform) = platforms.channel(channel).cloned() else { return Err(Fate::dropped(NO_CHANNEL)) };
     Ok(Rules {
         channel: platform,
-        access: access(dispatch, config, channel, account)?,
+        access: Arc::new(access(dispatch, config, channel, account)?),
         store: PairingStore::new(config.paths().credentials_dir(), channel, account),
     })
 }
@@ -172,7 +177,7 @@ impl View {
         match speaker.gate() {
             Gate::Heard(admission) => {
                 dispatch.shared().silent_groups.forget(address);
-                Ok(Seen::Heard(admission))
+                Ok(Seen::Heard { admission, access: Arc::clone(access) })
             }
             // Who is not in may be in what can't be read: they are told nothing.
             Gate::Unheard(_) | Gate::Pairing if unreadable.is_some() => {

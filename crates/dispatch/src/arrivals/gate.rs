@@ -186,16 +186,17 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     let config = &settings.config;
     let address = &event.address;
     let platforms = &dispatch.runner().deps.platforms;
-    let access = access(dispatch, config, &address.channel, &address.account)?;
-    let admission = match seen {
-        Seen::Heard(admission) => admission,
+    let now = || access(dispatch, config, &address.channel, &address.account);
+    let (admission, access) = match seen {
+        Seen::Heard { admission, access } => (admission, access),
         Seen::Asks(place) => {
+            let access = now()?;
             let fate = ask(dispatch, config, &access, &event, (number, received_at)).await;
             drop(place);
             return Err(fate);
         }
         Seen::Refused(fate) => return Err(fate),
-        Seen::Unsaid => return Err(unsaid(dispatch, &access, &event).await),
+        Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await),
     };
     let inbound = routed(&event);
     let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
