@@ -233,7 +233,7 @@ async fn answered_or_run(
     loop {
         runner.shared.registry.running(&row.run_id);
         let preparing = Box::pin(runner.prepare(&row, control, requested.clone(), flush));
-        let obstacle = match control.attempt.while_preparing(runner, &job.row, preparing).await {
+        let obstacle = match control.attempt.within(attempt::PATIENCE, runner, &job.row, preparing).await {
             Ok(Preparation::Ready(prepared)) => {
                 return drive(runner, &row, prepared, permit, control, events).await;
             }

@@ -23,10 +23,10 @@ const ALL: u32 = 200;
 const RECORDING: u32 = 3;
 /// Whatever takes longer to be prepared waits for something, such as a transcript that somebody has locked. It keeps no other
 /// suspect waiting, and the end of the process is not its fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The same of a command. It does little, or it waits: for a sub-agent, a model, a program.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A last try is not made before the gateway has been up this long: what ends it sooner, start after start, is something else.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -122,27 +122,8 @@ impl Attempt {
         *self.counted.lock() = Some(Counted { _turn: turn });
     }
 
-    /// Waits for a preparation, and notes one that takes too long to be dangerous.
-    pub(super) async fn while_preparing<T>(
-        &self,
-        runner: &Runner,
-        row: &Row<Queued>,
-        preparing: impl Future<Output = T> + Unpin,
-    ) -> T {
-        self.within(PATIENCE, runner, row, preparing).await
-    }
-
-    /// The same of what a message asks of the gateway itself.
-    pub(super) async fn while_commanded<T>(
-        &self,
-        runner: &Runner,
-        row: &Row<Queued>,
-        doing: impl Future<Output = T> + Unpin,
-    ) -> T {
-        self.within(COMMAND_PATIENCE, runner, row, doing).await
-    }
-
-    async fn within<T>(
+    /// Waits for a preparation ([`PATIENCE`]) or a command ([`COMMAND_PATIENCE`]), and notes one that takes too long to be dangerous.
+    pub(super) async fn within<T>(
         &self,
         patience: Duration,
         runner: &Runner,

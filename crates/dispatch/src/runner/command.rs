@@ -19,6 +19,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::attempt::COMMAND_PATIENCE;
 use super::inject::{PutError, RunTranscript};
 use super::replies::Said;
 use super::session::Session;
@@ -86,7 +87,7 @@ pub(super) async fn work(
             runner.keep_answer(row, answer, None).await?;
             Ok::<_, NotBegun>(answer.message.clone())
         };
-        let answering = control.attempt.while_commanded(runner, &job.row, Box::pin(answering));
+        let answering = control.attempt.within(COMMAND_PATIENCE, runner, &job.row, Box::pin(answering));
         let answered = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return Ending::Interrupted,
             answered = answering => answered,
