@@ -271,20 +271,24 @@ impl Runner {
         })))
     }
 
-    /// One run a transcript, whatever session keys lead to it. Then the message is noted to be in that session. Nothing where the run is
-    /// stopped before.
+    /// One run a transcript, whatever session keys lead to it; meanwhile the message is noted to be in that session. Nothing where the
+    /// run is stopped before. A message that is noted where another run is, or another process, belongs there all the same.
     async fn lock_and_note(
         &self,
         session: &Session,
         row: &Row,
         control: &RunControl,
     ) -> Result<Option<TranscriptLock>, NotBegun> {
-        let lock = tokio::select! { biased;
-            () = control.cancel.cancelled() => return Ok(None),
-            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock?,
+        let begun = async {
+            tokio::try_join!(
+                async { Ok(TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?) },
+                session.note(&*self.shared.journal, row),
+            )
         };
-        session.note(&*self.shared.journal, row).await?;
-        Ok(Some(lock))
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => Ok(None),
+            begun = begun => begun.map(|(lock, ())| Some(lock)),
+        }
     }
 
     /// What the run tells and asks.

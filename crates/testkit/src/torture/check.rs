@@ -113,16 +113,29 @@ pub(super) async fn all(
     Ok(())
 }
 
-/// An answer that may have been seen twice answers all it names: also what was stopped, and taken up by the run behind it.
+/// An answer that may have been seen twice answers all it names: also what was stopped, and taken up by the run behind it, and what
+/// the run that gave it has read before the message's own did.
 fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
-    for runs in made.iter().map(answers_in) {
-        let is_flagged = runs.iter().any(|run| ends.get(run).is_some_and(|end| end.is_flagged));
+    let repeated: BTreeSet<String> = ends.values().flat_map(|end| repeated_in(&end.trace)).collect();
+    for message in made {
+        let runs = answers_in(message);
+        let is_flagged = repeated.contains(&message["message_id"].to_string())
+            || runs.iter().any(|run| ends.get(run).is_some_and(|end| end.is_flagged));
         for run in runs.iter().filter(|_| is_flagged) {
             if let Some(end) = ends.get_mut(run) {
                 end.is_flagged = true;
             }
         }
     }
+}
+
+/// The platform's ids of what may have been seen twice, by the trace of a message.
+fn repeated_in(trace: &Value) -> Vec<String> {
+    let deliveries =
+        ["/deliveries", "/run/deliveries"].into_iter().filter_map(|at| trace.pointer(at)?.as_array());
+    let uncertain = deliveries.flatten().filter(|delivery| delivery["uncertain"] == true);
+    let ids = uncertain.filter_map(|delivery| delivery["messageIds"].as_array()).flatten();
+    ids.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// One message: asked, answered as its end says, and shown, each once or as often as runs read it.
