@@ -100,11 +100,13 @@ pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
     }
 }
 
-/// A document with an empty object for every object that only the other one has.
+/// A document with an empty object for every object with keys that only the other one has. An empty one is told by its own path: that a
+/// group is listed is a setting.
 fn with_sections_of(document: &Value, other: &Value) -> Value {
     let mut whole = document.clone();
     if let (Value::Object(sections), Value::Object(others)) = (&mut whole, other) {
-        for (name, theirs) in others.iter().filter(|(_, theirs)| theirs.is_object()) {
+        let has_keys = |theirs: &Value| theirs.as_object().is_some_and(|keys| !keys.is_empty());
+        for (name, theirs) in others.iter().filter(|(_, theirs)| has_keys(theirs)) {
             let own = sections.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
             *own = with_sections_of(own, theirs);
         }
@@ -112,10 +114,13 @@ fn with_sections_of(document: &Value, other: &Value) -> Value {
     whole
 }
 
-/// Whether a key is read when it is used. Of the chat platforms' that is what bounds the history of direct chats.
+/// Whether a key is read when it is used. Of the chat platforms' that is what bounds the history of direct chats. An empty section above such
+/// keys changes nothing.
 fn is_live(path: &str) -> bool {
     let is_history_limit = || path.ends_with(".dmHistoryLimit") || path.contains(".dms");
-    is_below(path, LIVE) || is_below(path, &["channels"]) && is_history_limit()
+    is_below(path, LIVE)
+        || LIVE.iter().any(|live| is_below(live, &[path]))
+        || is_below(path, &["channels"]) && is_history_limit()
 }
 
 /// Whether a path is one of these or below one.
@@ -373,6 +378,16 @@ mod tests {
             (with("/messages", json!({"queue": {"mode": "steer"}})), take(&["messages.queue.mode"], &[])),
             (with("/cron", json!({"maxConcurrentRuns": 2})), take(&["cron.maxConcurrentRuns"], &[])),
             (with("/gateway/port", json!(2)), take(&[], &["gateway.port"])),
+            // An empty object is a setting: a group is listed, a model allowed.
+            (
+                with("/channels/telegram", json!({"groups": {"-1": {}, "-2": {}}})),
+                take(&["channels.telegram.groups.-1", "channels.telegram.groups.-2"], &[]),
+            ),
+            (
+                with("/agents/defaults", json!({"models": {"a/b": {}}})),
+                take(&["agents.defaults.models.a/b"], &[]),
+            ),
+            (with("/cron", json!({})), take(&["cron"], &[])),
             (
                 with("/channels/slack", json!({"botToken": "t", "dmHistoryLimit": 5})),
                 take(&["channels.slack.dmHistoryLimit"], &["channels.slack.botToken"]),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
 use openclaw_channels::{Channel, by_name};
-use openclaw_config::write::{Actor, set_value};
+use openclaw_config::write::{Actor, set_value, unset_value};
 use openclaw_config::{Config, Loaded, value_path};
+use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
 use super::allowlist_words::{Action, Asked, Scope, Where, read};
@@ -148,11 +149,10 @@ impl Place {
     /// Changes the list of the file, and of pairings. Blocking.
     fn change(&self, loaded: &Loaded, store: &PairingStore, asked: &Asked, entry: &str) -> String {
         let mut places = Vec::new();
-        let path = self.path(loaded, asked.scope);
         if asked.at != Where::Store {
-            match self.change_file(loaded, &path, asked.action, entry) {
-                Ok(true) => places.push(path.join(".")),
-                Ok(false) => {}
+            match self.change_file(loaded, asked, entry) {
+                Ok(Some(path)) => places.push(path.join(".")),
+                Ok(None) => {}
                 Err(error) => return error,
             }
         }
@@ -179,42 +179,59 @@ impl Place {
         format!("✅ {scope} allowlist {verb}: {}.", places.join(" + "))
     }
 
+    /// Changes the list of the file. An account without one has its channel's: it gets a list of its own that begins with that, so that
+    /// nobody else is shut out or let in by the change. Where the list is, if it was changed.
     fn change_file(
         &self,
         loaded: &Loaded,
-        path: &[String],
-        action: Action,
+        asked: &Asked,
         entry: &str,
-    ) -> Result<bool, String> {
-        let list = value_path::get(&loaded.snapshot.parsed, path).and_then(Value::as_array);
-        let mut list = list.cloned().unwrap_or_default();
+    ) -> Result<Option<Vec<String>>, String> {
+        let parsed = &loaded.snapshot.parsed;
+        let channel = vec!["channels".to_owned(), self.id().to_owned()];
+        let shared = self.list_in(&channel, asked.scope);
+        let section = self.own_section(parsed, &channel);
+        let path = section.as_ref().map_or_else(|| shared.clone(), |own| self.list_in(own, asked.scope));
+        let list = |path: &[String]| value_path::get(parsed, path).and_then(Value::as_array);
+        let inherited = list(&shared).filter(|_| section.is_some());
+        let mut list = list(&path).or(inherited).cloned().unwrap_or_default();
         let is_it = |known: &Value| {
             let text = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
             self.channel.allow_entry(&text).as_deref() == Some(entry)
         };
         let before = list.len();
-        match action {
+        match asked.action {
             Action::Add if list.iter().any(is_it) => {}
             Action::Add => list.push(Value::from(entry)),
             Action::Remove => list.retain(|known| !is_it(known)),
             Action::List => {}
         }
         if list.len() == before {
-            return Ok(false);
+            return Ok(None);
         }
-        match set_value(loaded, path, Value::Array(list), Actor::Channel) {
-            Ok(_) => Ok(true),
-            Err(error) => Err(refused(if action == Action::Add { "add" } else { "remove" }, &error)),
+        // Without the key the channel's list would hold again.
+        let written = if list.is_empty() && inherited.is_none() {
+            unset_value(loaded, &path, Actor::Channel).map(|_| ())
+        } else {
+            set_value(loaded, &path, Value::Array(list), Actor::Channel).map(|_| ())
+        };
+        match written {
+            Ok(()) => Ok(Some(path)),
+            Err(error) => Err(refused(if asked.action == Action::Add { "add" } else { "remove" }, &error)),
         }
     }
 
-    /// Where the list lies in the file: the account's own where it has a section.
-    fn path(&self, loaded: &Loaded, scope: Scope) -> Vec<String> {
-        let mut path = vec!["channels".to_owned(), self.id().to_owned()];
-        let account = [path.clone(), vec!["accounts".to_owned(), self.account.clone()]].concat();
-        if value_path::get(&loaded.snapshot.parsed, &account).is_some() {
-            path = account;
-        }
+    /// The account's own section in the file, as it is spelled there.
+    fn own_section(&self, parsed: &Value, channel: &[String]) -> Option<Vec<String>> {
+        let accounts = [channel, &["accounts".to_owned()]].concat();
+        let sections = value_path::get(parsed, &accounts)?.as_object()?;
+        let name = sections.keys().find(|name| normalize_account_id(name) == self.account)?;
+        Some([accounts.as_slice(), &[name.clone()]].concat())
+    }
+
+    /// Where a list lies in a section.
+    fn list_in(&self, section: &[String], scope: Scope) -> Vec<String> {
+        let mut path = section.to_vec();
         match scope {
             Scope::Group => path.push("groupAllowFrom".to_owned()),
             Scope::Dm | Scope::All => {
@@ -270,6 +287,60 @@ mod tests {
         }
         let parsed = load(&environment).snapshot.parsed;
         assert_eq!(parsed["channels"]["telegram"]["allowFrom"], serde_json::json!(["8"]));
+    }
+
+    #[test]
+    fn an_account_without_a_list_of_its_own_begins_with_its_channels() {
+        let (home, environment) = config_file(
+            r#"{"channels": {"telegram": {"botToken": "1:x", "allowFrom": [7, 8], "accounts": {"default": {}, "Work": {"botToken": "2:x"}}}}}"#,
+        );
+        let say = |account: &str, text: &str| {
+            let place = Place { account: account.to_owned(), ..telegram() };
+            let store = PairingStore::new(&home.path().join("credentials"), "telegram", account);
+            let asked = read(text).unwrap();
+            let entry = place.channel.allow_entry(&asked.entry).unwrap();
+            place.change(&load(&environment), &store, &asked, &entry)
+        };
+        let list = |account: &str| {
+            let config = Arc::clone(load(&environment).config().unwrap());
+            let access = AccessSettings::of(&config, "telegram", account).unwrap();
+            access.allow_from.into_iter().flatten().map(|Entry(entry)| entry).collect::<Vec<_>>()
+        };
+        let rows = [
+            (
+                "default",
+                "add 9 --config",
+                "✅ DM allowlist added: channels.telegram.accounts.default.allowFrom.",
+            ),
+            (
+                "default",
+                "remove 7 --config",
+                "✅ DM allowlist removed: channels.telegram.accounts.default.allowFrom.",
+            ),
+            (
+                "work",
+                "remove 7 --config",
+                "✅ DM allowlist removed: channels.telegram.accounts.Work.allowFrom.",
+            ),
+            (
+                "work",
+                "remove 8 --config",
+                "✅ DM allowlist removed: channels.telegram.accounts.Work.allowFrom.",
+            ),
+            ("work", "add 8 --config", "✅ DM allowlist added: channels.telegram.accounts.Work.allowFrom."),
+            ("work", "add 8 --config", ALREADY),
+        ];
+        for (account, text, expect) in rows {
+            assert_eq!(say(account, text), expect, "{account}: {text}");
+        }
+        assert_eq!(list("default"), ["8", "9"]);
+        assert_eq!(list("work"), ["8"], "an empty list of its own is not its channel's");
+        assert_eq!(list("other"), ["7", "8"]);
+        // Where nothing is inherited, an empty list goes.
+        say("work", "add group 5 --config");
+        say("work", "remove group 5 --config");
+        let parsed = load(&environment).snapshot.parsed;
+        assert_eq!(parsed["channels"]["telegram"]["accounts"]["Work"].get("groupAllowFrom"), None);
     }
 
     #[test]
