@@ -36,8 +36,8 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
             "by telegram default to 5, after 1 try",
             "bot was blocked by the user",
             "\"first words\"",
-            "openclaw message retry <id>… (or --all)",
-            "openclaw message discard <id>… (or --all)",
+            "openclaw message retry <id>… (or --all that were given up)",
+            "openclaw message discard <id>… (or --all that were given up)",
         ],
     );
     has(&ok(&gateway, &["status"]).await, &["default: 2 given up (openclaw message failed)"]);

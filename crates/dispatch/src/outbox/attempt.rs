@@ -87,8 +87,12 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     }
     match inner.journal.update(Update::Sending { id: delivery.id.clone(), attempts }).await {
         Ok(true) => {}
-        // Discarded, or what became of the last try is not stored yet.
-        Ok(false) => return Ended::Retry(DISK_PAUSE),
+        Ok(false) => {
+            // Discarded: what stands behind it goes on. Otherwise what became of the last try is not stored yet.
+            let is_over =
+                matches!(inner.journal.delivery(&delivery.id).await, Ok(Some(now)) if !now.state.is_open());
+            return if is_over { Ended::Over } else { Ended::Retry(DISK_PAUSE) };
+        }
         Err(error) => {
             tracing::warn!(%error, "a delivery waits for the disk");
             return Ended::Retry(DISK_PAUSE);
@@ -190,9 +194,16 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
         }
     };
     let tried = Update::Tried { id, verdict, now: inner.clock.now_ms() };
-    if let Err(error) = inner.journal.update(tried).await {
-        tracing::warn!(%error, "what became of a delivery is not stored yet");
-    }
+    let ended = match inner.journal.update(tried).await {
+        Ok(true) => ended,
+        // It was thrown away meanwhile: the next look finds it over.
+        Ok(false) if ended != Ended::Over => Ended::Retry(Duration::ZERO),
+        Ok(false) => ended,
+        Err(error) => {
+            tracing::warn!(%error, "what became of a delivery is not stored yet");
+            ended
+        }
+    };
     inner.tries.send_modify(|count| *count += 1);
     ended
 }

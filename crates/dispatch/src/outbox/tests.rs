@@ -171,10 +171,74 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     platform.script([gone()]);
     rig.accept("c", "x").await;
     rig.over("c").await;
-    assert!(rig.outbox.discard("c").await.unwrap() && !rig.outbox.discard("a").await.unwrap());
+    assert!(
+        rig.outbox.discard("c", Duration::ZERO).await.unwrap()
+            && !rig.outbox.discard("a", Duration::ZERO).await.unwrap()
+    );
     let discarded = rig.status("c").await;
     assert_eq!(discarded.given_up, Some(DeliveryFailure::Discarded));
     assert_eq!(rig.revive(&["c"]).await, [""; 0], "it was thrown away");
+    rig.end().await;
+}
+
+fn down() -> Reply {
+    Reply::Refuse(SendError::Down { reason: "500".to_owned() })
+}
+
+/// A message that its platform always fails at holds up its conversation until a person throws it away, or has it tried at once.
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_thrown_away_or_tried_at_once_by_hand() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, vec![down(); 5]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("a", "x").await;
+    rig.accept("b", "x").await;
+    rig.until("a", |status| status.attempts == 5 && status.state == DeliveryState::Pending).await;
+    assert_eq!(rig.status("b").await.attempts, 0);
+    let ids: Vec<String> = rig.outbox.waiting().await.unwrap().into_iter().map(|one| one.status.id).collect();
+    assert_eq!(ids, ["a", "b"]);
+    let before = tokio::time::Instant::now();
+    assert!(rig.outbox.discard("a", Duration::ZERO).await.unwrap());
+    let sent = rig.over("b").await;
+    assert!(before.elapsed() < Duration::from_secs(1), "it waited for nothing");
+    assert_eq!((sent.state, platform.shown_in("x")), (DeliveryState::Sent, vec!["b".to_owned()]));
+    let thrown = rig.status("a").await;
+    assert_eq!((thrown.state, thrown.given_up), (DeliveryState::Failed, Some(DeliveryFailure::Discarded)));
+    assert_eq!(rig.revive(&["a"]).await, [""; 0]);
+
+    platform.script(vec![down(); 5]);
+    rig.accept("c", "x").await;
+    rig.until("c", |status| status.attempts == 5 && status.state == DeliveryState::Pending).await;
+    assert!(rig.outbox.hasten("c").await.unwrap());
+    assert_eq!(rig.over("c").await.attempts, 6);
+    assert!(!rig.outbox.hasten("c").await.unwrap(), "it was sent");
+    rig.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_being_sent_is_thrown_away_only_if_its_platform_did_not_take_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, [Reply::TakeThenWait]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("a", "x").await;
+    platform.requested(1).await;
+    assert!(!rig.outbox.discard("a", Duration::from_secs(1)).await.unwrap(), "it is being sent");
+    let outbox = rig.outbox.clone();
+    let discarding = tokio::spawn(async move { outbox.discard("a", Duration::from_secs(60)).await });
+    platform.release();
+    assert_eq!(discarding.await.unwrap(), Ok(false));
+    assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
+
+    // What is left of a try that ends meanwhile is thrown away.
+    platform.script([Reply::Hang]);
+    rig.accept("b", "x").await;
+    platform.requested(2).await;
+    assert!(rig.outbox.discard("b", Duration::from_secs(3600)).await.unwrap());
+    let thrown = rig.status("b").await;
+    assert_eq!(thrown.given_up, Some(DeliveryFailure::Discarded));
+    assert!(thrown.error.unwrap().ends_with("it may have arrived"));
     rig.end().await;
 }
 
