@@ -40,6 +40,12 @@ impl Delivery {
         }
     }
 
+    /// Whether it is part of what a run answers: no client asked for it, and no tool sent it (`<run id>:t….<part>`).
+    pub(super) fn is_of_answer(&self) -> bool {
+        let part = self.id.get(Self::message_of(&self.id).len()..).unwrap_or_default();
+        self.asked.is_none() && !part.starts_with(":t")
+    }
+
     /// As its account is given it.
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { id: &self.id, address: &self.address, part: &self.part }

@@ -181,10 +181,6 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     rig.end().await;
 }
 
-fn down() -> Reply {
-    Reply::Refuse(SendError::Down { reason: "500".to_owned() })
-}
-
 /// A message that its platform always fails at holds up its conversation until a person throws it away, or has it tried at once.
 #[tokio::test(start_paused = true)]
 async fn what_waits_is_thrown_away_or_tried_at_once_by_hand() {
@@ -223,7 +219,7 @@ async fn what_is_being_sent_is_thrown_away_only_if_its_platform_did_not_take_it(
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
     rig.accept("a", "x").await;
-    platform.requested(1).await;
+    platform.asked(1).await;
     assert!(!rig.outbox.discard("a", Duration::from_secs(1)).await.unwrap(), "it is being sent");
     let outbox = rig.outbox.clone();
     let discarding = tokio::spawn(async move { outbox.discard("a", Duration::from_secs(60)).await });
@@ -234,7 +230,7 @@ async fn what_is_being_sent_is_thrown_away_only_if_its_platform_did_not_take_it(
     // What is left of a try that ends meanwhile is thrown away.
     platform.script([Reply::Hang]);
     rig.accept("b", "x").await;
-    platform.requested(2).await;
+    platform.asked(2).await;
     assert!(rig.outbox.discard("b", Duration::from_secs(3600)).await.unwrap());
     let thrown = rig.status("b").await;
     assert_eq!(thrown.given_up, Some(DeliveryFailure::Discarded));
@@ -654,6 +650,38 @@ fn picture(id: &str, target: &str) -> Delivery {
         caption: Some(Words::plain(format!("text of {id}"))),
     };
     delivery
+}
+
+/// Of files without words the reader hears once for each answer, and never again where that line is refused; who sends one by hand or by a
+/// tool hears of it alone.
+#[tokio::test(start_paused = true)]
+async fn the_reader_of_an_answer_is_told_once_of_files_that_are_refused() {
+    let silent = |id: &str| {
+        let mut delivery = picture(id, "x");
+        if let Content::Media { caption, .. } = &mut delivery.part.content {
+            *caption = None;
+        }
+        delivery
+    };
+    let rows: [(&[&str], Vec<Reply>, &[&str], usize); 4] = [
+        (&["r:1", "r:2"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)"], 1),
+        (&["r:1", "q:1"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)", "q:1 (note)"], 0),
+        (&["r:1", "r:2"], vec![no_file(), gone(), no_file()], &[], 2),
+        (&["r:t1.1"], vec![no_file()], &[], 1),
+    ];
+    for (ids, script, shown, failed) in rows {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::new(Knows::Nothing, script);
+        let rig = Rig::open(dir.path());
+        rig.serve(&platform);
+        for id in ids {
+            assert_eq!(rig.outbox.accept(silent(id)).await, Ok(Enqueued::New));
+        }
+        rig.over(ids[ids.len() - 1]).await;
+        assert_eq!(platform.shown_in("x"), shown, "{ids:?}");
+        assert_eq!(rig.outbox.failed(9).await.unwrap().len(), failed, "{ids:?}");
+        rig.end().await;
+    }
 }
 
 /// Whenever the process ends: its reader sees the words once, in their place.
