@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::channel_troubles::{connected, has, json_of, ok};
 use crate::command::openclaw;
-use crate::telegram::{bot, open};
+use crate::telegram::{bot, merge, open};
 use crate::telegram_groups::until;
 
 const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
@@ -317,7 +317,10 @@ async fn a_trace_tells_what_a_message_waits_for() {
 async fn what_waits_is_listed_tried_now_and_thrown_away() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
-    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    // It is tried again in minutes.
+    let mut section = open();
+    merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 600_000, "maxDelayMs": 600_000}}));
+    let mut gateway = bot(&server, &model, section, json!({})).await;
     connected(&server).await;
     let mut client = gateway.client().await.unwrap();
     let params = |words: &str| json!({"to": "5", "message": words, "idempotencyKey": words});
@@ -328,7 +331,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
         })
         .await;
     };
-    server.fail("sendMessage", Fault::Slower(250));
+    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
     client.send("send", params("a")).await.unwrap();
     tried_again(1).await;
     client.send("send", params("b")).await.unwrap();
@@ -342,7 +345,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
         &[
             "Nothing was given up.\n\nWhat waits and is sent by itself:\nsend:a:1\n",
             "next try not before ",
-            "Too Many Requests",
+            "Internal Server Error",
             "  \"a\"\n",
             "it waits behind send:a:1",
             "openclaw message discard <id>…",
@@ -357,7 +360,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     has(&would, &["Would throw away 1. Nothing was done."]);
 
     // Tried at once, it meets the same.
-    server.fail("sendMessage", Fault::Slower(250));
+    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
     let now = ok(&gateway, &["message", "retry", "send:a:1"]).await;
     has(&now, &["✅ Will be tried now, in its place in the order: send:a:1"]);
     tried_again(2).await;
