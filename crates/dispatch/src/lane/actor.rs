@@ -24,6 +24,7 @@ use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
 use crate::job::Job;
+use crate::journal::Update;
 use crate::queue::DropRule;
 use crate::runner::{Ending, Runner};
 use crate::shared::Shared;
