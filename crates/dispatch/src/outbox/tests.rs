@@ -725,14 +725,14 @@ async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once
     }
 }
 
-/// A chat that takes nothing ends it with one more try, a file without words with none.
+/// A chat that takes nothing ends it with one more try, a file without words that a tool sends with none.
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Contents, [no_file(), gone(), no_file()]);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    let mut bare = picture("b", "x");
+    let mut bare = picture("run:t1.1", "x");
     if let Content::Media { caption, .. } = &mut bare.part.content {
         *caption = None;
     }
@@ -741,7 +741,7 @@ async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
     }
     let error = async |id: &str| rig.over(id).await.error;
     assert_eq!(error("a").await.as_deref(), Some("no such chat"));
-    assert_eq!(error("b").await.as_deref(), Some("no such file"));
+    assert_eq!(error("run:t1.1").await.as_deref(), Some("no such file"));
     assert_eq!(platform.requests(), 3);
     rig.end().await;
 }
