@@ -258,6 +258,26 @@ async fn a_message_that_is_steered_and_kept_is_read_at_once_and_asked_once_more(
     assert_eq!(said(&gateway).len(), 3, "it stands in the history twice");
 }
 
+/// In a full queue what gives way is the run's that was handed it: nobody is told of it as dropped, and it is answered once.
+#[tokio::test]
+async fn what_gives_way_to_others_and_was_steered_is_answered_by_that_run_alone() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let settings = queue(&json!({"mode": "steer-backlog", "debounceMs": 1, "cap": 1}));
+    let gateway = bot(&server, &model, open(), settings).await;
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    push(&server, &gateway, from(5, 3, "three")).await;
+    gate.open();
+    let three = traced(&gateway, 3, |event| event["run"]["state"] == "ok").await;
+    let two = traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(three["run"]["takenBy"], json!(null), "{three:#}");
+    assert!(two["run"]["takenBy"].is_string(), "{two:#}");
+    assert_eq!(gateway.fates().await.unwrap(), json!({"run": 3}));
+    let told = |request: &Captured| last_said(request).contains("[Queue overflow]");
+    assert!(!model.requests().iter().any(told), "nothing was dropped");
+}
+
 #[tokio::test]
 async fn what_somebody_else_says_during_a_run_is_answered_to_them() {
     for mode in ["steer", "steer-backlog"] {

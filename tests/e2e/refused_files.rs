@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
 use serde_json::{Value, json};
 
 use crate::channel_troubles::{connected, has, json_of, ok};
@@ -116,19 +116,45 @@ async fn a_refused_file_of_an_answer_in_blocks_is_told_of_by_its_name() {
     write(&gateway, "a.txt", "words");
     server.fail("sendDocument", Fault::Garbage(413, "<html>"));
     server.push(private_message(5, "show me"));
-    server.has_made("both paragraphs", |made| made.len() == 2).await;
-    let listed = until("it is given up", async || {
-        let listed = ok(&gateway, &["message", "failed"]).await;
-        listed.contains("the file").then_some(listed)
-    })
-    .await;
-    has(&listed, &["  the file a.txt\n", "it is larger than Telegram takes from bots (Telegram 413)"]);
-    assert_eq!(json_of(&gateway, &["message", "failed", "--json"]).await["failed"][0]["file"], "a.txt");
+    server.has_made("both paragraphs, and a line of the file", |made| made.len() == 3).await;
+    let why = "(file a.txt was not sent: it is larger than Telegram takes from bots (Telegram 413))";
+    assert_eq!(texts(&server)[1], why, "in its place");
+    assert_eq!(json_of(&gateway, &["message", "failed", "--json"]).await["total"], 0);
     traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
     server.push(numbered(private_message(5, "did you?"), 12));
     model.arrived(2).await;
     let told = last_said(&model.requests()[1]);
-    has(&told, &["The file a.txt for telegram 5 was not delivered: it is larger than Telegram takes"]);
+    has(&told, &["A file for telegram 5 was not delivered", "file a.txt was not sent: it is larger than"]);
+}
+
+/// An answer that is too long for a caption, in a topic of a group: the file is a message of its own, and its reader hears of it there.
+#[tokio::test]
+async fn the_readers_of_a_topic_hear_once_of_files_that_are_refused() {
+    let long = "MEDIA:./a.txt\nMEDIA:./b.txt\n".to_owned() + &"word ".repeat(300);
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(move |_| Reply::text(&long)).await;
+    let mut section = open();
+    merge(&mut section, json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}}));
+    let gateway = bot(&server, &model, section, json!({})).await;
+    write(&gateway, "a.txt", "words");
+    write(&gateway, "b.txt", "words");
+    for _ in 0..2 {
+        server.fail("sendDocument", Fault::Refuse(400, "Bad Request: something new"));
+    }
+    server.push(forum_message(-100, 7, 5, "show me"));
+    let is_over = |event: &Value| {
+        let deliveries = event["run"]["deliveries"].as_array().cloned().unwrap_or_default();
+        let is_over = |one: &Value| one["state"] == "sent" || one["state"] == "failed";
+        event["run"]["state"] == "ok" && deliveries.len() >= 3 && deliveries.iter().all(is_over)
+    };
+    traced(&gateway, 11, is_over).await;
+    let notes: Vec<Value> = server.calls("sendMessage").into_iter().map(|call| call.params).collect();
+    let is_note = |said: &&Value| said["text"].as_str().is_some_and(|text| text.contains("was not sent"));
+    let notes: Vec<&Value> = notes.iter().filter(is_note).collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert_eq!(notes[0]["text"], "(file a.txt was not sent: Telegram 400: Bad Request: something new)");
+    assert_eq!(notes[0]["message_thread_id"].to_string().trim_matches('"'), "7");
+    has(&ok(&gateway, &["message", "failed"]).await, &["the file b.txt"]);
 }
 
 #[tokio::test]

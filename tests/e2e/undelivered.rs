@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::channel_troubles::{connected, has, json_of, ok};
 use crate::command::openclaw;
-use crate::telegram::{bot, open};
+use crate::telegram::{bot, merge, open};
 use crate::telegram_groups::until;
 
 const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
@@ -36,8 +36,8 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
             "by telegram default to 5, after 1 try",
             "bot was blocked by the user",
             "\"first words\"",
-            "openclaw message retry <id>… (or --all)",
-            "openclaw message discard <id>… (or --all)",
+            "openclaw message retry <id>… (or --all that were given up)",
+            "openclaw message discard <id>… (or --all that were given up)",
         ],
     );
     has(&ok(&gateway, &["status"]).await, &["default: 2 given up (openclaw message failed)"]);
@@ -198,6 +198,8 @@ async fn what_is_tried_again_while_its_account_is_off_waits_and_says_so() {
     has(&ok(&gateway, &["channels", "status"]).await, &["unsent:1", fix]);
     let traced = ok(&gateway, &["trace", again.split(": ").nth(1).unwrap().lines().next().unwrap()]).await;
     assert!(traced.contains(": pending") && !traced.contains("blocked by the user"), "{traced}");
+    has(&traced, &["pending, waits for telegram account \"default\" (it is switched off)"]);
+    has(&ok(&gateway, &["message", "failed"]).await, &["it waits for telegram account \"default\""]);
     ok(&gateway, &["config", "set", "channels.telegram.enabled", "true"]).await;
     server.has_made("it", |made| made.len() == 1).await;
     assert_eq!(seen(&server), ["later"]);
@@ -308,6 +310,68 @@ async fn a_trace_tells_what_a_message_waits_for() {
     let a = traced("send:a:1", ": pending").await;
     assert!(!a.contains("blocked by the user"), "{a}");
     has(&traced("send:c:1", "waits behind send:a:1").await, &["pending"]);
+}
+
+/// What holds its conversation up is listed, tried at once, and thrown away for good; what stands behind it goes on.
+#[tokio::test]
+async fn what_waits_is_listed_tried_now_and_thrown_away() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    // It is tried again in minutes.
+    let mut section = open();
+    merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 600_000, "maxDelayMs": 600_000}}));
+    let mut gateway = bot(&server, &model, section, json!({})).await;
+    connected(&server).await;
+    let mut client = gateway.client().await.unwrap();
+    let params = |words: &str| json!({"to": "5", "message": words, "idempotencyKey": words});
+    let tried_again = async |count: usize| {
+        until("it waits", async || {
+            let is = |line: &&str| line.contains("a delivery is tried again");
+            (gateway.log().lines().filter(is).count() >= count).then_some(())
+        })
+        .await;
+    };
+    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+    client.send("send", params("a")).await.unwrap();
+    tried_again(1).await;
+    client.send("send", params("b")).await.unwrap();
+    let listed = until("both wait", async || {
+        let listed = ok(&gateway, &["message", "failed"]).await;
+        listed.contains("send:b:1").then_some(listed)
+    })
+    .await;
+    has(
+        &listed,
+        &[
+            "Nothing was given up.\n\nWhat waits and is sent by itself:\nsend:a:1\n",
+            "next try not before ",
+            "Internal Server Error",
+            "  \"a\"\n",
+            "it waits behind send:a:1",
+            "openclaw message discard <id>…",
+        ],
+    );
+    let json = json_of(&gateway, &["message", "failed", "--json"]).await;
+    assert_eq!((&json["total"], &json["waitingTotal"]), (&json!(0), &json!(2)));
+    assert_eq!(json["waiting"][1]["waitsBehind"], "send:a:1");
+    // Everything that was given up is not what waits.
+    ok(&gateway, &["message", "discard", "--all"]).await;
+    let would = ok(&gateway, &["message", "discard", "send:a:1", "--dry-run"]).await;
+    has(&would, &["Would throw away 1. Nothing was done."]);
+
+    // Tried at once, it meets the same.
+    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+    let now = ok(&gateway, &["message", "retry", "send:a:1"]).await;
+    has(&now, &["✅ Will be tried now, in its place in the order: send:a:1"]);
+    tried_again(2).await;
+    has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["✅ Thrown away: send:a:1"]);
+    server.has_made("what stood behind it", |made| made.len() == 1).await;
+    assert_eq!(seen(&server), ["b"]);
+    has(&ok(&gateway, &["trace", "send:a:1"]).await, &[": failed, thrown away by hand: "]);
+    gateway.crash_and_restart().await.unwrap();
+    connected(&server).await;
+    has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["send:a:1 was thrown away."]);
+    assert_eq!(seen(&server), ["b"]);
 }
 
 #[tokio::test]

@@ -4557,7 +4557,7 @@ export interface MessageFailedParams {
   limit?: number;
 }
 /**
- * Result of `message.failed`.
+ * Result of `message.failed`: what was given up, and what waits.
  */
 export interface MessageFailedResult {
   /**
@@ -4568,9 +4568,17 @@ export interface MessageFailedResult {
    * How many there are.
    */
   total: number;
+  /**
+   * What waits, or is being sent right now, in the order of acceptance.
+   */
+  waiting?: FailedMessage[];
+  /**
+   * How many of these there are.
+   */
+  waitingTotal?: number;
 }
 /**
- * A message, or a part of one, that was given up.
+ * A message, or a part of one, that was given up, or waits.
  */
 export interface FailedMessage {
   /**
@@ -4614,7 +4622,7 @@ export interface FailedMessage {
    */
   attempts: number;
   /**
-   * Why it was given up.
+   * Why it was given up, or why its last try failed; empty where none has.
    */
   error: string;
   /**
@@ -4629,6 +4637,22 @@ export interface FailedMessage {
    * Unix milliseconds at which it was given up.
    */
   failedAt?: number;
+  /**
+   * Of one that waits: `pending`, `sending` or `uncertain`.
+   */
+  state?: string;
+  /**
+   * Of one that waits: Unix milliseconds of the next try at the earliest.
+   */
+  nextAt?: number;
+  /**
+   * Of one that waits: the one of its conversation that is sent before it.
+   */
+  waitsBehind?: string;
+  /**
+   * Of one that waits: its account, where that does not work, and why.
+   */
+  waitsForAccount?: string;
 }
 /**
  * Params of `message.retry` and `message.discard`.
@@ -4660,14 +4684,17 @@ export interface MessageRetryResult {
    */
   retried: string[];
   /**
-   * Why those of them wait whose account does not work.
+   * Those that waited, and are tried now.
+   */
+  hastened?: string[];
+  /**
+   * Why those of both wait whose account does not work.
    */
   waiting?: {
     [k: string]: string;
   };
   /**
-   * Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
-   * `unknown`.
+   * The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
    */
   others: {
     [k: string]: string;
@@ -4682,7 +4709,7 @@ export interface MessageDiscardResult {
    */
   discarded: string[];
   /**
-   * Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or `unknown`.
+   * The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
    */
   others: {
     [k: string]: string;
@@ -4974,7 +5001,11 @@ export interface TraceDelivery {
    */
   waitsFor?: string;
   /**
-   * Whether a person threw it away after it was given up. Ours.
+   * Its account, where that does not work, and why, while it waits. Ours.
+   */
+  waitsForAccount?: string;
+  /**
+   * Whether a person threw it away. Ours.
    */
   discarded?: boolean;
   /**

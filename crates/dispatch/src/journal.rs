@@ -22,7 +22,7 @@ use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfi
 use crate::notices::{KeptLine, KeptNotices};
 use crate::origin::Origin;
 use crate::outbox::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, OpenDelivery, Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, ListedDelivery, OpenDelivery, Verdict,
 };
 use crate::queue::DropRule;
 use crate::request::Request;
@@ -112,7 +112,10 @@ pub(crate) trait Journal: Send + Sync {
     fn delivery_ahead_of(&self, id: &str) -> JournalFuture<'_, Option<String>>;
 
     /// Deliveries that were given up, the newest first, at most `most`. Not those that were thrown away.
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>>;
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<ListedDelivery>>;
+
+    /// Deliveries that are not over, in the order of acceptance.
+    fn waiting_deliveries(&self) -> JournalFuture<'_, Vec<ListedDelivery>>;
 
     /// Deliveries that are not over and have a number above `after`, in the order of acceptance.
     fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>>;
@@ -327,8 +330,21 @@ pub(crate) enum Update {
         /// When.
         now: i64,
     },
-    /// A person does not want to see a failed delivery any more: what was to be sent is forgotten, that it was thrown away is not.
-    Discard(String),
+    /// A person throws a delivery away that failed, or waits and is not being sent: what was to be sent is forgotten, that it was thrown away is
+    /// not.
+    Discard {
+        /// The delivery.
+        id: String,
+        /// When.
+        now: i64,
+    },
+    /// A person wants a delivery that waits tried now.
+    Hasten {
+        /// The delivery.
+        id: String,
+        /// When.
+        now: i64,
+    },
     /// A message that waits as context says something else now.
     Reworded {
         /// Where it was said.
@@ -388,7 +404,8 @@ impl Update {
             | Self::Tried {
                 verdict: Verdict::Sent(_) | Verdict::WithoutFile { .. } | Verdict::Failed { .. }, ..
             }
-            | Self::Revive { .. } => Durability::Synced,
+            | Self::Revive { .. }
+            | Self::Discard { .. } => Durability::Synced,
             // What an attempt guards against is the end of the process.
             Self::Attempt(_)
             | Self::Prepared(_)
@@ -406,7 +423,8 @@ impl Update {
             | Self::Notice { .. }
             | Self::Told { .. }
             | Self::DropLines(_)
-            | Self::Discard(_) => Durability::Written,
+            // Undone, it is tried in its time.
+            | Self::Hasten { .. } => Durability::Written,
         }
     }
 

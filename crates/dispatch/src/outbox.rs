@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use delivery::{Delivery, DeliveryStatus, FailedDelivery};
+pub use delivery::{Delivery, DeliveryStatus, ListedDelivery};
 pub(crate) use lanes::{LaneKey, OpenDelivery};
 pub use posted::Posted;
 #[cfg(test)]
@@ -217,8 +217,32 @@ impl Outbox {
     ///
     /// # Errors
     /// When the database can't be read.
-    pub async fn failed(&self, most: u32) -> Result<Vec<FailedDelivery>, OutboxError> {
+    pub async fn failed(&self, most: u32) -> Result<Vec<ListedDelivery>, OutboxError> {
         Ok(self.inner.journal.failed_deliveries(most).await?)
+    }
+
+    /// Deliveries that wait, or are being sent, in the order of acceptance.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn waiting(&self) -> Result<Vec<ListedDelivery>, OutboxError> {
+        Ok(self.inner.journal.waiting_deliveries().await?)
+    }
+
+    /// Tries a delivery now that waits, and before it what it waits behind. `false`: none of this id waits.
+    ///
+    /// # Errors
+    /// When it could not be stored.
+    pub async fn hasten(&self, id: &str) -> Result<bool, OutboxError> {
+        let Some(status) = self.find(id).await? else { return Ok(false) };
+        let hasten = Update::Hasten { id: id.to_owned(), now: self.inner.clock.now_ms() };
+        let waits = self.inner.journal.update(hasten).await?;
+        if waits {
+            tracing::info!(delivery = id, "what waits is tried now, by hand");
+            self.inner.accounts.ask_again(&status.address);
+            self.inner.accounts.hasten(LaneKey::from(&status.address));
+        }
+        Ok(waits)
     }
 
     /// Tries deliveries again that were given up, each in its place in the order of its conversation, and with it the other parts of the
@@ -247,11 +271,38 @@ impl Outbox {
         Ok(revived)
     }
 
-    /// Throws a delivery away that was given up: it is remembered, and never sent. `false`: there is none of this id.
+    /// Throws a delivery away that was given up, or waits: it is remembered, and not sent any more. One that is being sent is waited for, for as
+    /// long as `patience`; what is left of it then is thrown away. `false`: there is none of this id, or it is being sent still.
     ///
     /// # Errors
     /// When it could not be stored.
-    pub async fn discard(&self, id: &str) -> Result<bool, OutboxError> {
-        Ok(self.inner.journal.update(Update::Discard(id.to_owned())).await?)
+    pub async fn discard(&self, id: &str, patience: Duration) -> Result<bool, OutboxError> {
+        let deadline = tokio::time::Instant::now() + patience;
+        let mut tries = self.inner.tries.subscribe();
+        loop {
+            let waits = self.waiting().await?.into_iter().find(|one| one.status.id == id);
+            let discard = Update::Discard { id: id.to_owned(), now: self.inner.clock.now_ms() };
+            if self.inner.journal.update(discard).await? {
+                if let Some(one) = waits {
+                    self.on_discarded(&one);
+                }
+                return Ok(true);
+            }
+            let is_open = self.find(id).await?.is_some_and(|status| status.state.is_open());
+            if !is_open || !matches!(tokio::time::timeout_at(deadline, tries.changed()).await, Ok(Ok(()))) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What stands behind it goes on, and who waits for it hears that it is over.
+    fn on_discarded(&self, one: &ListedDelivery) {
+        let DeliveryStatus { id, address, session_key, .. } = &one.status;
+        tracing::info!(delivery = id, "what waits is thrown away, by hand");
+        if let (Some(tell), Some(part)) = (self.inner.tell.get(), &one.part) {
+            tell(address, session_key.as_ref(), part, Became::Failed("it was thrown away by hand"));
+        }
+        self.inner.accounts.hasten(LaneKey::from(address));
+        self.inner.tries.send_modify(|count| *count += 1);
     }
 }

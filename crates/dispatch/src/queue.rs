@@ -91,6 +91,8 @@ pub(crate) enum DropRule {
     New,
     /// The queue was full, it was the oldest, and the agent is told of it in a line.
     Summarized,
+    /// The queue was full, it was the oldest, and an earlier run has read it and answered it.
+    Read,
     /// The same message waits already.
     Duplicate,
 }
@@ -102,6 +104,7 @@ impl DropRule {
             Self::Old => "queue-cap-old",
             Self::New => "queue-cap-new",
             Self::Summarized => "queue-cap-summarized",
+            Self::Read => "queue-cap-read",
             Self::Duplicate => "queue-duplicate",
         }
     }
@@ -114,6 +117,7 @@ impl DropRule {
             Self::Summarized => {
                 "newer ones came, and too many were waiting. The agent is told its first words in a summary"
             }
+            Self::Read => "an earlier run has read it, newer ones came, and too many were waiting",
             Self::Duplicate => "the same message is waiting already",
         };
         format!("This message was dropped ({}): {why}.", self.as_str())

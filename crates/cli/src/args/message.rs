@@ -120,9 +120,9 @@ const ALL_FAILED: Opt = flag("all", "all", "All that were given up (of --channel
 
 /// All of them.
 const ROWS: &[MessageRow] = &[
-    row(&["failed"], FAILED, "List what could not be sent and was given up", &[LIMIT]),
-    row(&["retry"], RETRY, "Send again what was given up", &[WHICH, ALL_FAILED]),
-    row(&["discard"], DISCARD, "Throw away what was given up", &[WHICH, ALL_FAILED]),
+    row(&["failed"], FAILED, "List what could not be sent and was given up, and what waits", &[LIMIT]),
+    row(&["retry"], RETRY, "Send again what was given up, and now what waits", &[WHICH, ALL_FAILED]),
+    row(&["discard"], DISCARD, "Throw away what was given up, or waits", &[WHICH, ALL_FAILED]),
     at(
         &["send"],
         "send",

@@ -304,6 +304,7 @@ fn delivery(status: DeliveryStatus) -> TraceDelivery {
         message_ids: status.receipt.map(|receipt| receipt.message_ids).unwrap_or_default(),
         error: status.error.or(status.left_out),
         waits_for: None,
+        waits_for_account: None,
         is_discarded: (status.given_up == Some(DeliveryFailure::Discarded)).then_some(true),
         accepted_at: status.accepted_at,
         next_at: status.next_at,

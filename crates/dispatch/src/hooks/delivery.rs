@@ -67,6 +67,11 @@ fn unread(address: &Address, part: &Part, became: Became<'_>) -> Option<String> 
     let Address { channel, target, .. } = address;
     Some(match (became, part.file_name(), part.words()) {
         (Became::Sent, ..) => return None,
+        (Became::WithoutFile(why), _, None) => {
+            format!(
+                "A file for {channel} {target} was not delivered, and its reader reads this in its place: {why}"
+            )
+        }
         (Became::WithoutFile(why), ..) => {
             format!("To {channel} {target} only the words were sent, with a note of this: {why}")
         }

@@ -65,6 +65,7 @@ on_each! {
     a_delivery_whose_file_is_refused_is_its_words_from_then_on
     what_stands_behind_a_part_that_was_put_off_is_cut_off
     what_a_platform_asked_for_holds_the_conversation
+    what_waits_is_thrown_away_for_good_but_not_while_it_is_sent
     what_waits_behind_another_delivery_is_known
     what_was_promised_is_told_by_the_next_start_once
     a_line_waits_until_the_run_that_told_it_has_ended
@@ -584,7 +585,7 @@ async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {
     let journal = open(dir.path()).unwrap().journal;
     journal.deliver(note("a")).await.unwrap();
     let revive = || Update::Revive { id: "a".to_owned(), now: 1 };
-    let discard = || Update::Discard("a".to_owned());
+    let discard = || Update::Discard { id: "a".to_owned(), now: 4_500 };
     let steps = [
         // Before it was tried, it can't have arrived.
         (sent("a"), false),
@@ -671,7 +672,7 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     let row = |id: &str| (id.to_owned(), "no such chat".to_owned());
     assert_eq!(listed(2).await, [row("c"), row("b")], "the newest first");
     assert_eq!(journal.update(Update::Revive { id: "b".to_owned(), now: 4_000 }).await, Ok(true));
-    assert_eq!(journal.update(Update::Discard("c".to_owned())).await, Ok(true));
+    assert_eq!(journal.update(Update::Discard { id: "c".to_owned(), now: 4_500 }).await, Ok(true));
     assert_eq!(listed(9).await, [row("a")]);
     let [revived] = <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!(revived.next_at, 4_000);
@@ -685,7 +686,10 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
         (discarded.state, discarded.given_up, discarded.error.as_deref()),
         (DeliveryState::Failed, Some(DeliveryFailure::Discarded), Some("no such chat"))
     );
-    for past in [Update::Discard("c".to_owned()), Update::Revive { id: "c".to_owned(), now: 5_000 }] {
+    for past in [
+        Update::Discard { id: "c".to_owned(), now: 4_500 },
+        Update::Revive { id: "c".to_owned(), now: 5_000 },
+    ] {
         assert_eq!(journal.update(past).await, Ok(false), "nothing of it is left to be sent");
     }
     assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::Known(Box::new(discarded))));
@@ -757,6 +761,52 @@ async fn what_a_platform_asked_for_holds_the_conversation(open: Open) {
     // A person does not wait for it.
     assert_eq!(journal.update(Update::Revive { id: "a:1".to_owned(), now }).await, Ok(true));
     assert_eq!(held(&journal).await, []);
+}
+
+async fn what_waits_is_thrown_away_for_good_but_not_while_it_is_sent(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["a", "b"] {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    let named = |id: &str| id.to_owned();
+    let discard = |id: &str| Update::Discard { id: named(id), now: 5_000 };
+    let hasten = |id: &str| Update::Hasten { id: named(id), now: 2_000 };
+    let steps = [
+        (discard("a"), true),
+        (discard("a"), false),
+        (hasten("a"), false),
+        (sending("a", 1), false),
+        (sending("b", 1), true),
+        (hasten("b"), false),
+        (discard("b"), false),
+        (retry("b", DeliveryState::Uncertain), true),
+        (hasten("b"), true),
+    ];
+    for (update, may_follow) in steps {
+        assert_eq!(journal.update(update.clone()).await, Ok(may_follow), "{update:?}");
+    }
+    let thrown = status(&journal, "a").await;
+    assert_eq!((thrown.state, thrown.given_up), (DeliveryState::Failed, Some(DeliveryFailure::Discarded)));
+    assert_eq!(thrown.ended_at, Some(5_000));
+    let waiting = journal.waiting_deliveries().await.unwrap();
+    let [waits] = waiting.as_slice() else { panic!("{waiting:?}") };
+    assert_eq!((waits.status.id.as_str(), waits.status.next_at), ("b", Some(2_000)));
+    assert!(waits.part.is_some());
+    for (update, may_follow) in [
+        (discard("b"), true),
+        // It was being asked what became of it.
+        (retry("b", DeliveryState::Uncertain), false),
+        (Update::Revive { id: named("b"), now: 6_000 }, false),
+    ] {
+        assert_eq!(journal.update(update.clone()).await, Ok(may_follow), "{update:?}");
+    }
+    assert!(status(&journal, "b").await.error.unwrap().ends_with("it may have arrived"));
+    assert_eq!(journal.waiting_deliveries().await.unwrap(), []);
+    // Nothing of it holds up what comes behind it.
+    journal.deliver(note("c")).await.unwrap();
+    let number = journal.open_deliveries(0).await.unwrap()[0].number;
+    assert_eq!(journal.stored_delivery(number).await.unwrap().unwrap().hold, None);
 }
 
 async fn what_waits_behind_another_delivery_is_known(open: Open) {

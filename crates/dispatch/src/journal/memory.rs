@@ -21,7 +21,7 @@ use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, 
 use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
 use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::outbox::{
-    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, LaneKey,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, LaneKey, ListedDelivery,
     OpenDelivery, Verdict,
 };
 use crate::queue::DropRule;
@@ -400,6 +400,10 @@ impl State {
                     Verdict::WithoutFile { .. } => DeliveryState::Pending,
                     Verdict::Failed { .. } => DeliveryState::Failed,
                 };
+                let is_over = self.item(&id).is_none_or(|item| !item.state.is_open());
+                if is_over && to.is_open() {
+                    return false;
+                }
                 let Some(item) = self.advance(&id, to) else { return false };
                 item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
@@ -431,9 +435,25 @@ impl State {
                 item.next_at = now;
                 true
             }
-            Update::Discard(id) => {
-                let failed = self.item(&id).filter(|item| item.is_listed());
-                failed.map(|item| item.given_up = Some(DeliveryFailure::Discarded)).is_some()
+            Update::Discard { id, now } => {
+                let Some(item) = self.item(&id) else { return false };
+                let status = item.status();
+                if !status.may_be_discarded() {
+                    return false;
+                }
+                item.given_up = Some(DeliveryFailure::Discarded);
+                if item.state.is_open() {
+                    (item.state, item.error) = (DeliveryState::Failed, status.discarded_as());
+                    (item.ended_at, item.next_at) = (Some(now), now);
+                }
+                true
+            }
+            Update::Hasten { id, now } => {
+                let waits = |item: &&mut StoredItem| {
+                    matches!(item.state, DeliveryState::Pending | DeliveryState::Uncertain)
+                };
+                let waiting = self.item(&id).filter(waits);
+                waiting.map(|item| item.next_at = item.next_at.min(now)).is_some()
             }
             Update::Reworded { conversation, message_id, text } => {
                 let waits = |arrived: &&mut Arrived| {
@@ -551,6 +571,10 @@ impl Arrived {
 
 impl StoredItem {
     /// Whether it was given up, and not thrown away.
+    fn listed(&self) -> ListedDelivery {
+        ListedDelivery { status: self.status(), part: Some(self.delivery.part.clone()) }
+    }
+
     fn is_listed(&self) -> bool {
         self.state == DeliveryState::Failed && self.given_up != Some(DeliveryFailure::Discarded)
     }
@@ -782,15 +806,18 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<ListedDelivery>> {
         self.work(|state| {
             let newest_first = state.deliveries.iter().rev();
             let failed = newest_first.filter(|item| item.is_listed());
-            let whole = |item: &StoredItem| FailedDelivery {
-                status: item.status(),
-                part: Some(item.delivery.part.clone()),
-            };
-            Ok(failed.take(most as usize).map(whole).collect())
+            Ok(failed.take(most as usize).map(StoredItem::listed).collect())
+        })
+    }
+
+    fn waiting_deliveries(&self) -> JournalFuture<'_, Vec<ListedDelivery>> {
+        self.work(|state| {
+            let open = state.deliveries.iter().filter(|item| item.state.is_open());
+            Ok(open.map(StoredItem::listed).collect())
         })
     }
 

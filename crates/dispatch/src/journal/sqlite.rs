@@ -41,7 +41,7 @@ use super::{
 };
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Known, MessageRecord};
-use crate::outbox::{DeliveryInsert, DeliveryStatus, FailedDelivery, OpenDelivery};
+use crate::outbox::{DeliveryInsert, DeliveryStatus, ListedDelivery, OpenDelivery};
 use crate::request::Request;
 use arrivals::Arrive;
 use messages::Accept;
@@ -240,8 +240,12 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::ahead_of(db, &id)))
     }
 
-    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<FailedDelivery>> {
+    fn failed_deliveries(&self, most: u32) -> JournalFuture<'_, Vec<ListedDelivery>> {
         Box::pin(self.read(move |db| deliveries::failed(db, most)))
+    }
+
+    fn waiting_deliveries(&self) -> JournalFuture<'_, Vec<ListedDelivery>> {
+        Box::pin(self.read(deliveries::waiting))
     }
 
     fn open_deliveries(&self, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {

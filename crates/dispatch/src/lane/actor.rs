@@ -24,6 +24,7 @@ use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
 use crate::job::Job;
+use crate::journal::Update;
 use crate::queue::DropRule;
 use crate::runner::{Ending, Runner};
 use crate::shared::Shared;
@@ -257,6 +258,7 @@ impl Actor {
                 Effect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
                 Effect::Steer(job) => self.steer(job).await,
                 Effect::SteerCopy(job) => self.steer_copy(job).await,
+                Effect::Leave(job) => self.leave(job).await,
                 Effect::Retract(run_id) => {
                     if let Some(running) = &self.running {
                         running.control.steering.retract(&run_id);
@@ -306,6 +308,26 @@ impl Actor {
             Err(error) => {
                 tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");
             }
+        }
+    }
+
+    /// The run under way, which was handed a copy of it, answers the message, if it reads that.
+    async fn leave(&mut self, job: Job) {
+        let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
+        let left = Job { events_as, has_waited: true, ..job.clone() };
+        let Some(running) = &mut self.running else { return self.withdrawn.push(job) };
+        // What it answered is stored: the message keeps a run of its own.
+        if let Some(untaken) = &mut running.over {
+            return untaken.push(job);
+        }
+        self.told.push_back((job, Told::Absorbed));
+        let (run_id, by) = (left.row.run_id.clone(), running.job.row.run_id.clone());
+        if !running.control.steering.leave(left) {
+            return;
+        }
+        let taken = Update::Taken { runs: vec![run_id], by };
+        if let Err(error) = self.shared.journal.update(taken).await {
+            tracing::warn!(%error, "a message that a run has read would have one of its own after a restart right now");
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Input<J> {
     Streaming(bool),
     /// The run has its result and only stores it: too late to stop it.
     Closing,
+    /// The run under way, which ends, has read copies of these.
+    Read(Vec<RunId>),
     /// The run has ended. `untaken` are the steered messages it did not take.
     Ended { untaken: Vec<J> },
     /// The session is to be changed once everything that was accepted before is closed, or `beside` the run under way.
@@ -65,6 +67,8 @@ pub(crate) enum Effect<J> {
     Steer(J),
     /// Hand a copy of the message to the run under way: the message itself waits for a run of its own.
     SteerCopy(J),
+    /// Leave this message to the run under way, which was handed a copy of it: what is not read of it has a run of its own.
+    Leave(J),
     /// Stop the run under way.
     Cancel(AbortReason),
     /// Take this message back from the run, if it has not taken it yet, and end it as stopped.
@@ -84,6 +88,8 @@ pub(crate) struct Machine<J> {
     /// What is known of the messages that wait behind a run.
     backlog: Backlog<J>,
     active: Option<Active>,
+    /// Messages that wait, and that an earlier run has read.
+    read: Vec<RunId>,
     stopped: bool,
 }
 
@@ -143,7 +149,13 @@ struct ActiveRun {
 
 impl<J> Default for Machine<J> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), backlog: Backlog::default(), active: None, stopped: false }
+        Self {
+            waiting: VecDeque::new(),
+            backlog: Backlog::default(),
+            active: None,
+            read: Vec::new(),
+            stopped: false,
+        }
     }
 }
 
@@ -179,6 +191,13 @@ impl<J: Turn> Machine<J> {
             Input::Message { job, mode } => self.message(now, job, mode),
             Input::Streaming(streaming) => self.streaming(now, streaming),
             Input::Closing => self.closing(),
+            Input::Read(run_ids) => {
+                let mut read = std::mem::take(&mut self.read);
+                read.extend(run_ids);
+                read.retain(|run_id| self.is_waiting(run_id));
+                self.read = read;
+                Vec::new()
+            }
             Input::Ended { untaken } => self.ended(now, untaken),
             Input::Change { id, beside } => {
                 self.enqueue(Waiting::Change { id, beside });

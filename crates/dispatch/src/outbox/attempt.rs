@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Address, Attempt, Found, Part, Repeats, RetryPolicy, SendError, Turn};
+use openclaw_channels::{
+    Account, Address, Attempt, Content, Found, Part, Repeats, RetryPolicy, SendError, Turn,
+};
+use openclaw_protocol::RunId;
 
 use super::outage::Platform;
 use super::states::{self, DeliveryFailure, DeliveryState, Retry, Verdict};
-use super::{Became, Delivery, Inner};
+use super::{Became, Delivery, DeliveryStatus, Inner};
 use crate::journal::{StoredDelivery, Unreadable, Update};
 
 /// How long a platform may take for one request; large files are on their way for a while.
@@ -87,8 +90,12 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     }
     match inner.journal.update(Update::Sending { id: delivery.id.clone(), attempts }).await {
         Ok(true) => {}
-        // Discarded, or what became of the last try is not stored yet.
-        Ok(false) => return Ended::Retry(DISK_PAUSE),
+        Ok(false) => {
+            // Discarded: what stands behind it goes on. Otherwise what became of the last try is not stored yet.
+            let is_over =
+                matches!(inner.journal.delivery(&delivery.id).await, Ok(Some(now)) if !now.state.is_open());
+            return if is_over { Ended::Over } else { Ended::Retry(DISK_PAUSE) };
+        }
         Err(error) => {
             tracing::warn!(%error, "a delivery waits for the disk");
             return Ended::Retry(DISK_PAUSE);
@@ -99,18 +106,47 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
         in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
     let platform = inner.accounts.on_tried(&delivery.address, &sent);
     if let Err(SendError::File { reason }) = &sent
-        && let Some(verdict) = without_file(&delivery.part, account, reason)
+        && let Some(verdict) = without_file(inner, &delivery, account, reason).await
     {
         return settle(inner, delivery, verdict).await;
     }
     settle(inner, delivery, states::of_sending(attempts, account.retry(), sent, platform)).await
 }
 
-/// What follows where a platform does not take the file of a part that has words. The note says it as of a file that is not there.
-fn without_file(part: &Part, account: &dyn Account, reason: &str) -> Option<Verdict> {
+/// What follows where a platform does not take the file of a part that has words, or that its reader is to hear of. The note says it as of a
+/// file that is not there.
+async fn without_file(
+    inner: &Inner,
+    delivery: &Delivery,
+    account: &dyn Account,
+    reason: &str,
+) -> Option<Verdict> {
+    let part = &delivery.part;
     let left_out = format!("file {} was not sent: {reason}", part.file_name()?);
-    let part = part.without_file(&account.literal(&format!("({left_out})")))?;
+    let note = account.literal(&format!("({left_out})"));
+    let part = match part.without_file(&note) {
+        Some(part) => part,
+        None if tells_reader(inner, delivery).await => Part { content: Content::Text(note), ..part.clone() },
+        None => return None,
+    };
     Some(Verdict::WithoutFile { part: Box::new(part), left_out })
+}
+
+/// Whether the reader of a file without words is told that it is not sent: once for each answer of a run. Who sends by hand, or by a tool, hears
+/// of it in the answer to that.
+async fn tells_reader(inner: &Inner, delivery: &Delivery) -> bool {
+    if !delivery.is_of_answer() {
+        return false;
+    }
+    let run_id = RunId::new(Delivery::message_of(&delivery.id));
+    let is_told = |one: &DeliveryStatus| one.left_out.is_some() && one.address == delivery.address;
+    match inner.journal.deliveries_of(&run_id).await {
+        Ok(parts) => !parts.iter().any(is_told),
+        Err(error) => {
+            tracing::warn!(%error, "the outbox could not be read");
+            false
+        }
+    }
 }
 
 /// Tells what became of a delivery, where something has, and stores it.
@@ -190,9 +226,16 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
         }
     };
     let tried = Update::Tried { id, verdict, now: inner.clock.now_ms() };
-    if let Err(error) = inner.journal.update(tried).await {
-        tracing::warn!(%error, "what became of a delivery is not stored yet");
-    }
+    let ended = match inner.journal.update(tried).await {
+        Ok(true) => ended,
+        // It was thrown away meanwhile: the next look finds it over.
+        Ok(false) if ended != Ended::Over => Ended::Retry(Duration::ZERO),
+        Ok(false) => ended,
+        Err(error) => {
+            tracing::warn!(%error, "what became of a delivery is not stored yet");
+            ended
+        }
+    };
     inner.tries.send_modify(|count| *count += 1);
     ended
 }

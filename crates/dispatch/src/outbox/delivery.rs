@@ -40,6 +40,12 @@ impl Delivery {
         }
     }
 
+    /// Whether it is part of what a run answers: no client asked for it, and no tool sent it (`<run id>:t….<part>`).
+    pub(super) fn is_of_answer(&self) -> bool {
+        let part = self.id.get(Self::message_of(&self.id).len()..).unwrap_or_default();
+        self.asked.is_none() && !part.starts_with(":t")
+    }
+
     /// As its account is given it.
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { id: &self.id, address: &self.address, part: &self.part }
@@ -80,6 +86,22 @@ pub struct DeliveryStatus {
 }
 
 impl DeliveryStatus {
+    /// Whether a person may throw it away now. What is being sent is not known to be sent or not.
+    pub(crate) fn may_be_discarded(&self) -> bool {
+        match self.state {
+            DeliveryState::Pending | DeliveryState::Uncertain => true,
+            DeliveryState::Failed => self.given_up != Some(DeliveryFailure::Discarded),
+            DeliveryState::Sending | DeliveryState::Sent => false,
+        }
+    }
+
+    /// Why it is not sent, once it was thrown away while it waited.
+    pub(crate) fn discarded_as(&self) -> Option<String> {
+        let arrived = (self.state == DeliveryState::Uncertain).then(|| "it may have arrived".to_owned());
+        let why: Vec<String> = self.error.clone().into_iter().chain(arrived).collect();
+        Some(why.join("; ")).filter(|why| !why.is_empty())
+    }
+
     /// Whether one that was given up is tried again with this one that was: both are parts of one message.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
         let is_same_message = Delivery::letter_of(&self.id) == Delivery::letter_of(&other.id);
@@ -87,9 +109,9 @@ impl DeliveryStatus {
     }
 }
 
-/// A delivery that was given up.
+/// A delivery that was given up, or waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FailedDelivery {
+pub struct ListedDelivery {
     /// How it stands.
     pub status: DeliveryStatus,
     /// What was to be sent; `None` where it can't be read any more.

@@ -126,6 +126,12 @@ impl Lanes {
         }
     }
 
+    /// A person wants a conversation tried now.
+    pub(super) fn hasten(&mut self, now: Instant, key: &LaneKey) {
+        let waiting = self.lanes.get_mut(key).into_iter().flat_map(|lane| lane.waiting.values_mut());
+        waiting.for_each(|due| due.at = due.at.min(now));
+    }
+
     /// When the next one that waits for its time may be tried, none of its conversation before the time that `not_before` gives for it; never
     /// where that gives none.
     pub(super) fn next_due(&self, not_before: impl Fn(&LaneKey) -> Option<Instant>) -> Option<Instant> {
@@ -173,6 +179,8 @@ mod tests {
         assert!(lanes.start(now, 9, |_, _| true).is_empty());
         lanes.hurry(now, |key| key.target != "z");
         assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1], "in its order, and no other platform's");
+        lanes.hasten(now, &lane("y"));
+        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [3], "a person says so");
     }
 
     #[test]

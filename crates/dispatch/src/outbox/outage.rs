@@ -58,6 +58,11 @@ impl Outage {
         *self = Self { tried: self.tried, returns: self.returns + 1, ..Self::default() };
     }
 
+    /// A person wants to know whether it works again: the next try waits for nothing.
+    pub(super) fn hasten(&mut self) {
+        self.next = None;
+    }
+
     /// How often the platform could be reached again so far: a try that began before the last time may have met what is over by now.
     pub(super) fn returns(&self) -> u64 {
         self.returns
@@ -231,6 +236,11 @@ mod tests {
         assert_eq!(outage.not_before(later), None);
         outage.ended(1);
         assert!(!outage.may_try(1, later), "2 still does");
+        outage.on_tried("y", &unreachable(), later);
+        outage.ended(2);
+        assert!(!outage.may_try(2, later));
+        outage.hasten();
+        assert!(outage.may_try(2, later) && !outage.may_try(1, later), "one of them, at once");
         outage.on_tried("y", &Ok(()), later);
         outage.ended(2);
         assert!(outage.may_try(1, later) && outage.may_try(3, later), "it is back");

@@ -35,6 +35,8 @@ struct Registered {
     rescan: bool,
     /// Accounts whose platform can be reached again.
     back: Vec<(String, String)>,
+    /// Conversations that a person wants tried now.
+    hastened: Vec<LaneKey>,
     /// Of those that are connected.
     outages: HashMap<(String, String), Outage>,
 }
@@ -46,6 +48,7 @@ impl Default for Accounts {
             running: false,
             rescan: false,
             back: Vec::new(),
+            hastened: Vec::new(),
             outages: HashMap::new(),
         };
         Self { state: Mutex::new(state), changed: Notify::new() }
@@ -83,6 +86,17 @@ impl Accounts {
     pub(super) fn rescan(&self) {
         self.state.lock().rescan = true;
         self.wake();
+    }
+
+    /// A person wants a conversation tried now, or has thrown away what it waited for.
+    pub(super) fn hasten(&self, lane: LaneKey) {
+        self.state.lock().hastened.push(lane);
+        self.wake();
+    }
+
+    /// A person wants to know whether the platform of an account works again.
+    pub(super) fn ask_again(&self, at: &Address) {
+        self.with_outage(&at.channel, &at.account, Outage::hasten);
     }
 
     /// The platform of an account can be reached again.
@@ -153,6 +167,10 @@ impl Accounts {
 
     fn take_back(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state.lock().back)
+    }
+
+    fn take_hastened(&self) -> Vec<LaneKey> {
+        std::mem::take(&mut self.state.lock().hastened)
     }
 
     fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Account>> {
@@ -243,6 +261,9 @@ impl Supervisor {
         }
         for (channel, account) in self.inner.accounts.take_back() {
             self.lanes.hurry(Instant::now(), |lane| lane.channel == channel && lane.account == account);
+        }
+        for lane in self.inner.accounts.take_hastened() {
+            self.lanes.hasten(Instant::now(), &lane);
         }
         let seen = self.seen;
         match self.inner.journal.open_deliveries(seen).await {

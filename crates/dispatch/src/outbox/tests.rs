@@ -171,10 +171,70 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     platform.script([gone()]);
     rig.accept("c", "x").await;
     rig.over("c").await;
-    assert!(rig.outbox.discard("c").await.unwrap() && !rig.outbox.discard("a").await.unwrap());
+    assert!(
+        rig.outbox.discard("c", Duration::ZERO).await.unwrap()
+            && !rig.outbox.discard("a", Duration::ZERO).await.unwrap()
+    );
     let discarded = rig.status("c").await;
     assert_eq!(discarded.given_up, Some(DeliveryFailure::Discarded));
     assert_eq!(rig.revive(&["c"]).await, [""; 0], "it was thrown away");
+    rig.end().await;
+}
+
+/// A message that its platform always fails at holds up its conversation until a person throws it away, or has it tried at once.
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_thrown_away_or_tried_at_once_by_hand() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, vec![down(); 5]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("a", "x").await;
+    rig.accept("b", "x").await;
+    rig.until("a", |status| status.attempts == 5 && status.state == DeliveryState::Pending).await;
+    assert_eq!(rig.status("b").await.attempts, 0);
+    let ids: Vec<String> = rig.outbox.waiting().await.unwrap().into_iter().map(|one| one.status.id).collect();
+    assert_eq!(ids, ["a", "b"]);
+    let before = tokio::time::Instant::now();
+    assert!(rig.outbox.discard("a", Duration::ZERO).await.unwrap());
+    let sent = rig.over("b").await;
+    assert!(before.elapsed() < Duration::from_secs(1), "it waited for nothing");
+    assert_eq!((sent.state, platform.shown_in("x")), (DeliveryState::Sent, vec!["b".to_owned()]));
+    let thrown = rig.status("a").await;
+    assert_eq!((thrown.state, thrown.given_up), (DeliveryState::Failed, Some(DeliveryFailure::Discarded)));
+    assert_eq!(rig.revive(&["a"]).await, [""; 0]);
+
+    platform.script(vec![down(); 5]);
+    rig.accept("c", "x").await;
+    rig.until("c", |status| status.attempts == 5 && status.state == DeliveryState::Pending).await;
+    assert!(rig.outbox.hasten("c").await.unwrap());
+    assert_eq!(rig.over("c").await.attempts, 6);
+    assert!(!rig.outbox.hasten("c").await.unwrap(), "it was sent");
+    rig.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_being_sent_is_thrown_away_only_if_its_platform_did_not_take_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Nothing, [Reply::TakeThenWait]);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("a", "x").await;
+    platform.asked(1).await;
+    assert!(!rig.outbox.discard("a", Duration::from_secs(1)).await.unwrap(), "it is being sent");
+    let outbox = rig.outbox.clone();
+    let discarding = tokio::spawn(async move { outbox.discard("a", Duration::from_secs(60)).await });
+    platform.release();
+    assert_eq!(discarding.await.unwrap(), Ok(false));
+    assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
+
+    // What is left of a try that ends meanwhile is thrown away.
+    platform.script([Reply::Hang]);
+    rig.accept("b", "x").await;
+    platform.asked(2).await;
+    assert!(rig.outbox.discard("b", Duration::from_secs(3600)).await.unwrap());
+    let thrown = rig.status("b").await;
+    assert_eq!(thrown.given_up, Some(DeliveryFailure::Discarded));
+    assert!(thrown.error.unwrap().ends_with("it may have arrived"));
     rig.end().await;
 }
 
@@ -592,6 +652,38 @@ fn picture(id: &str, target: &str) -> Delivery {
     delivery
 }
 
+/// Of files without words the reader hears once for each answer, and never again where that line is refused; who sends one by hand or by a
+/// tool hears of it alone.
+#[tokio::test(start_paused = true)]
+async fn the_reader_of_an_answer_is_told_once_of_files_that_are_refused() {
+    let silent = |id: &str| {
+        let mut delivery = picture(id, "x");
+        if let Content::Media { caption, .. } = &mut delivery.part.content {
+            *caption = None;
+        }
+        delivery
+    };
+    let rows: [(&[&str], Vec<Reply>, &[&str], usize); 4] = [
+        (&["r:1", "r:2"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)"], 1),
+        (&["r:1", "q:1"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)", "q:1 (note)"], 0),
+        (&["r:1", "r:2"], vec![no_file(), gone(), no_file()], &[], 2),
+        (&["r:t1.1"], vec![no_file()], &[], 1),
+    ];
+    for (ids, script, shown, failed) in rows {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::new(Knows::Nothing, script);
+        let rig = Rig::open(dir.path());
+        rig.serve(&platform);
+        for id in ids {
+            assert_eq!(rig.outbox.accept(silent(id)).await, Ok(Enqueued::New));
+        }
+        rig.over(ids[ids.len() - 1]).await;
+        assert_eq!(platform.shown_in("x"), shown, "{ids:?}");
+        assert_eq!(rig.outbox.failed(9).await.unwrap().len(), failed, "{ids:?}");
+        rig.end().await;
+    }
+}
+
 /// Whenever the process ends: its reader sees the words once, in their place.
 #[tokio::test(start_paused = true)]
 async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once_over_a_crash() {
@@ -633,14 +725,14 @@ async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once
     }
 }
 
-/// A chat that takes nothing ends it with one more try, a file without words with none.
+/// A chat that takes nothing ends it with one more try, a file without words that a tool sends with none.
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Contents, [no_file(), gone(), no_file()]);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    let mut bare = picture("b", "x");
+    let mut bare = picture("run:t1.1", "x");
     if let Content::Media { caption, .. } = &mut bare.part.content {
         *caption = None;
     }
@@ -649,7 +741,7 @@ async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
     }
     let error = async |id: &str| rig.over(id).await.error;
     assert_eq!(error("a").await.as_deref(), Some("no such chat"));
-    assert_eq!(error("b").await.as_deref(), Some("no such file"));
+    assert_eq!(error("run:t1.1").await.as_deref(), Some("no such file"));
     assert_eq!(platform.requests(), 3);
     rig.end().await;
 }

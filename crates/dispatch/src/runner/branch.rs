@@ -174,7 +174,7 @@ impl RunBranch {
             None => id.map(str::to_owned),
         };
         if let (Some((_, job)), Some((journal, by))) = (&steered, &self.notes)
-            && !job.is_copy
+            && (!job.is_copy || self.control.steering.is_left(&job.row.run_id))
         {
             let taken = Update::Taken { runs: vec![job.row.run_id.clone()], by: by.clone() };
             journal.update(taken).await.map_err(|error| self.error(io::Error::other(error)))?;

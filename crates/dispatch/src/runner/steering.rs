@@ -28,6 +28,10 @@ struct State {
     polled: VecDeque<Job>,
     /// In the transcript.
     taken: Vec<Job>,
+    /// Of these it has read a copy, which is in the transcript.
+    read: Vec<RunId>,
+    /// Left to the run, which has not written the copy that it was handed of them yet.
+    left: Vec<Job>,
     /// To be stopped, found too late to keep the run from it.
     stopped: Vec<(RunId, AbortReason)>,
 }
@@ -62,6 +66,32 @@ impl SteeringQueue {
         self.state.lock().pending.retain(|(job, _)| !job.is_copy || job.row.run_id != *run_id);
     }
 
+    /// Leaves a message to the run that was handed a copy of it. `true`: that is in the transcript already.
+    pub(crate) fn leave(&self, job: Job) -> bool {
+        let mut state = self.state.lock();
+        let run_id = &job.row.run_id;
+        if state.read.contains(run_id) {
+            state.taken.push(job);
+            return true;
+        }
+        // Not seen yet, it is handed over as any message.
+        match state.pending.iter_mut().find(|(copy, _)| copy.is_copy && copy.row.run_id == *run_id) {
+            Some((copy, _)) => *copy = job,
+            None => state.left.push(job),
+        }
+        false
+    }
+
+    /// Whether a message that the run has a copy of is left to it.
+    pub(crate) fn is_left(&self, run_id: &RunId) -> bool {
+        self.state.lock().left.iter().any(|job| job.row.run_id == *run_id)
+    }
+
+    /// The messages of which the run has read a copy, emptied.
+    pub(crate) fn drain_read(&self) -> Vec<RunId> {
+        std::mem::take(&mut self.state.lock().read)
+    }
+
     /// Why a message that the run did not take is not to be worked on either.
     pub(crate) fn stopped(&self, run_id: &RunId) -> Option<AbortReason> {
         self.state.lock().stopped.iter().find(|(stopped, _)| stopped == run_id).map(|(_, reason)| *reason)
@@ -75,8 +105,18 @@ impl SteeringQueue {
     /// The message [`SteeringQueue::writing`] named is in the transcript.
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
-        let written = state.polled.pop_front().filter(|job| !job.is_copy);
-        state.taken.extend(written);
+        let Some(written) = state.polled.pop_front() else { return };
+        if !written.is_copy {
+            return state.taken.push(written);
+        }
+        let run_id = written.row.run_id.clone();
+        match state.left.iter().position(|job| job.row.run_id == run_id) {
+            Some(at) => {
+                let left = state.left.remove(at);
+                state.taken.push(left);
+            }
+            None => state.read.push(run_id),
+        }
     }
 
     /// What the run took so far and answers. Of a copy its message has an answer of its own.
@@ -95,6 +135,7 @@ impl SteeringQueue {
         let mut jobs: Vec<Job> = state.polled.drain(..).collect();
         jobs.extend(state.pending.drain(..).map(|(job, _)| job));
         jobs.retain(|job| !job.is_copy);
+        jobs.append(&mut state.left);
         jobs
     }
 }
@@ -195,5 +236,27 @@ mod tests {
         assert_eq!(queue.poll().unwrap().message.content.to_text(), "c");
         assert!(queue.taken().is_empty() && queue.drain_taken().is_empty());
         assert!(queue.drain_untaken().is_empty());
+    }
+
+    /// Wherever its copy is when a message is left to the run: it is taken once, or left over.
+    #[test]
+    fn a_message_that_is_left_to_the_run_is_taken_by_it_if_it_reads_the_copy() {
+        let queue = SteeringQueue::default();
+        for name in ["a", "b", "c", "d"] {
+            queue.push(copy(name), UserMessage::text(name, 0));
+        }
+        queue.poll().unwrap();
+        queue.written();
+        assert!(queue.leave(job("a")), "it was read");
+        queue.poll().unwrap();
+        assert!(!queue.leave(job("b")) && queue.is_left(&RunId::new("b")));
+        queue.written();
+        assert!(!queue.leave(job("c")), "it is handed over as itself");
+        assert_eq!(queue.poll().unwrap().entry_id.as_deref(), Some("id-c"));
+        queue.written();
+        assert!(!queue.leave(job("d")) && !queue.leave(job("e")), "of e it never had a copy");
+        assert_eq!(names(&queue.drain_taken()), ["a", "b", "c"]);
+        assert_eq!(names(&queue.drain_untaken()), ["d", "e"]);
+        assert_eq!(queue.drain_read(), [RunId::new("a")]);
     }
 }

@@ -117,9 +117,8 @@ fn named(
 
 pub(super) async fn trace(ctx: RequestContext, params: TraceParams) -> Result<TraceResult, Failure> {
     let id = params.id.as_deref().map(str::trim).filter(|id| !id.is_empty() && *id != "last");
-    ctx.gateway
-        .dispatch
-        .trace(id)
-        .await
-        .map_err(|error| ErrorShape::unavailable(format!("Error: {error}")).into())
+    let told = ctx.gateway.dispatch.trace(id).await;
+    let mut trace = told.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
+    super::undelivered::tell_accounts(&ctx.gateway, &mut trace);
+    Ok(trace)
 }

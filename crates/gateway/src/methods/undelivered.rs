@@ -1,33 +1,92 @@
-//! `message.failed`, `message.retry` and `message.discard`: what could not be sent and was given up (spec `channels.md` §5.5).
+//! `message.failed`, `message.retry` and `message.discard`: what could not be sent and was given up (spec `channels.md` §5.5), and what waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use openclaw_channels::{Address, Content, Unusable, registry};
-use openclaw_dispatch::outbox::{DeliveryFailure, DeliveryStatus, FailedDelivery, Outbox, OutboxError};
+use openclaw_dispatch::outbox::{
+    DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery, Outbox, OutboxError,
+};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscardResult, MessageFailedParams, MessageFailedResult, MessageIdsParams,
-    MessageRetryResult,
+    MessageRetryResult, TraceDelivery, TraceResult,
 };
 use openclaw_sessions::key::normalize_account_id;
 
 use crate::channels::standing::why_not;
 use crate::request::{Failure, RequestContext};
+use crate::state::GatewayState;
 
 /// As many as are listed where nobody says.
 const LISTED: u32 = 100;
 /// Characters of a text that are listed.
 const SHOWN: usize = 120;
+/// How long what is to be thrown away may be on its way.
+const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 pub(super) async fn failed(
     ctx: RequestContext,
     params: MessageFailedParams,
 ) -> Result<MessageFailedResult, Failure> {
     let meant = Meant::of(params.channel.as_deref(), params.account_id.as_deref());
-    let all = given_up(ctx.gateway.dispatch.outbox(), &meant).await?;
+    let outbox = ctx.gateway.dispatch.outbox();
+    let all = given_up(outbox, &meant).await?;
     let most = usize::try_from(params.limit.unwrap_or(LISTED)).unwrap_or(usize::MAX);
-    let total = u64::try_from(all.len()).unwrap_or(u64::MAX);
-    Ok(MessageFailedResult { failed: all.into_iter().take(most).map(listed).collect(), total })
+    let (waiting, waiting_total) = waiting(&ctx, &meant, most).await?;
+    let count = |these: usize| u64::try_from(these).unwrap_or(u64::MAX);
+    Ok(MessageFailedResult {
+        total: count(all.len()),
+        failed: all.into_iter().take(most).map(listed).collect(),
+        waiting_total: count(waiting_total),
+        waiting,
+    })
+}
+
+/// What waits, each with what it waits for, `most` of it, and how much it is.
+async fn waiting(
+    ctx: &RequestContext,
+    meant: &Meant,
+    most: usize,
+) -> Result<(Vec<FailedMessage>, usize), Failure> {
+    let mut open = ctx.gateway.dispatch.outbox().waiting().await.map_err(|error| unavailable(&error))?;
+    open.retain(|one| meant.has(one));
+    let total = open.len();
+    let mut heads: HashMap<(String, String, String), String> = HashMap::new();
+    let mut waiting = Vec::new();
+    for one in open.into_iter().take(most) {
+        let Address { channel, account, target, .. } = one.status.address.clone();
+        let id = &one.status.id;
+        let head = heads.entry((channel, account, target)).or_insert_with(|| id.clone());
+        let waits_behind = Some(head.clone()).filter(|head| head != id);
+        let (state, next_at) = (one.status.state.as_str().to_owned(), one.status.next_at);
+        let waits_for_account = waits(&ctx.gateway, &one.status.address);
+        waiting.push(FailedMessage {
+            state: Some(state),
+            next_at,
+            waits_behind,
+            waits_for_account,
+            ..listed(one)
+        });
+    }
+    Ok((waiting, total))
+}
+
+/// Tells of what waits in a trace which accounts it waits for.
+pub(super) fn tell_accounts(gateway: &GatewayState, trace: &mut TraceResult) {
+    let of_events = trace.events.iter_mut().flat_map(|event| {
+        event.answers.iter_mut().chain(event.run.iter_mut().flat_map(|run| &mut run.deliveries))
+    });
+    let of_runs = trace.runs.iter_mut().flat_map(|run| &mut run.deliveries);
+    let all = of_events.chain(of_runs).chain(&mut trace.deliveries);
+    let is_open = |one: &&mut TraceDelivery| {
+        [DeliveryState::Pending, DeliveryState::Uncertain].iter().any(|state| state.as_str() == one.state)
+    };
+    for one in all.filter(is_open) {
+        if let (Some(channel), Some(account)) = (&one.channel, &one.account_id) {
+            one.waits_for_account = waits_for(gateway, channel, account);
+        }
+    }
 }
 
 pub(super) async fn retry(
@@ -37,13 +96,20 @@ pub(super) async fn retry(
     let outbox = ctx.gateway.dispatch.outbox();
     let ids = named(outbox, params).await?;
     let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
-    let mut waiting = BTreeMap::new();
-    for id in &retried {
-        let found = outbox.find(id).await.map_err(|error| unavailable(&error))?;
-        waiting.extend(found.and_then(|status| waits(&ctx, &status)).map(|why| (id.clone(), why)));
+    let (mut hastened, mut others) = (Vec::new(), Vec::new());
+    for id in ids.into_iter().filter(|id| !retried.contains(id)) {
+        let waited = outbox.hasten(&id).await.map_err(|error| unavailable(&error))?;
+        if waited { hastened.push(id) } else { others.push(id) }
     }
-    let others = standing(outbox, ids.into_iter().filter(|id| !retried.contains(id))).await?;
-    Ok(MessageRetryResult { retried, waiting, others })
+    let mut waiting = BTreeMap::new();
+    for id in retried.iter().chain(&hastened) {
+        let found = outbox.find(id).await.map_err(|error| unavailable(&error))?;
+        let open = found.filter(|status| status.state.is_open());
+        let why = open.and_then(|status| waits(&ctx.gateway, &status.address));
+        waiting.extend(why.map(|why| (id.clone(), why)));
+    }
+    let others = standing(outbox, others.into_iter()).await?;
+    Ok(MessageRetryResult { retried, hastened, waiting, others })
 }
 
 pub(super) async fn discard(
@@ -52,23 +118,27 @@ pub(super) async fn discard(
 ) -> Result<MessageDiscardResult, Failure> {
     let outbox = ctx.gateway.dispatch.outbox();
     let (mut discarded, mut others) = (Vec::new(), Vec::new());
+    let deadline = Instant::now() + ON_ITS_WAY;
     for id in named(outbox, params).await? {
-        let is_gone = outbox.discard(&id).await.map_err(|error| unavailable(&error))?;
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let is_gone = outbox.discard(&id, patience).await.map_err(|error| unavailable(&error))?;
         if is_gone { discarded.push(id) } else { others.push(id) }
     }
     Ok(MessageDiscardResult { discarded, others: standing(outbox, others.into_iter()).await? })
 }
 
-/// What a delivery waits for whose account does not work.
-fn waits(ctx: &RequestContext, status: &DeliveryStatus) -> Option<String> {
-    let Address { channel, account, .. } = &status.address;
-    let gateway = &ctx.gateway;
+fn waits(gateway: &GatewayState, at: &Address) -> Option<String> {
+    waits_for(gateway, &at.channel, &at.account)
+}
+
+/// What is waited for where an account does not work.
+fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<String> {
     let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
         Ok(_) => why_not(gateway, channel, account)?,
         Err(Unusable::Disabled) => "it is switched off".to_owned(),
         Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured(_))) => unusable.to_string(),
     };
-    Some(format!("{channel} account \"{account}\" ({why})")).filter(|_| status.state.is_open())
+    Some(format!("{channel} account \"{account}\" ({why})"))
 }
 
 /// Which platform's and which account's.
@@ -85,7 +155,7 @@ impl Meant {
         Self { channel: given(channel).map(id), account: given(account).map(|id| normalize_account_id(&id)) }
     }
 
-    fn has(&self, one: &FailedDelivery) -> bool {
+    fn has(&self, one: &ListedDelivery) -> bool {
         let at = &one.status.address;
         self.channel.as_ref().is_none_or(|channel| *channel == at.channel)
             && self.account.as_ref().is_none_or(|account| *account == at.account)
@@ -93,7 +163,7 @@ impl Meant {
 }
 
 /// The newest first.
-async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<FailedDelivery>, Failure> {
+async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<ListedDelivery>, Failure> {
     let mut all = outbox.failed(u32::MAX).await.map_err(|error| unavailable(&error))?;
     all.retain(|one| meant.has(one));
     Ok(all)
@@ -134,8 +204,8 @@ fn stands(status: &DeliveryStatus) -> &'static str {
     }
 }
 
-fn listed(one: FailedDelivery) -> FailedMessage {
-    let FailedDelivery { status, part } = one;
+fn listed(one: ListedDelivery) -> FailedMessage {
+    let ListedDelivery { status, part } = one;
     let kind = part.as_ref().map(|part| match part.content {
         Content::Text(_) => "text",
         Content::Media { .. } => "media",
@@ -158,6 +228,10 @@ fn listed(one: FailedDelivery) -> FailedMessage {
         uncertain: status.may_repeat || status.given_up == Some(DeliveryFailure::Unknown),
         accepted_at: status.accepted_at,
         failed_at: status.ended_at,
+        state: None,
+        next_at: None,
+        waits_behind: None,
+        waits_for_account: None,
     }
 }
 

@@ -251,7 +251,7 @@ pub struct MessageFailedParams {
     pub limit: Option<u32>,
 }
 
-/// Result of `message.failed`.
+/// Result of `message.failed`: what was given up, and what waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageFailedResult {
@@ -259,9 +259,19 @@ pub struct MessageFailedResult {
     pub failed: Vec<FailedMessage>,
     /// How many there are.
     pub total: u64,
+    /// What waits, or is being sent right now, in the order of acceptance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<FailedMessage>,
+    /// How many of these there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_total: u64,
 }
 
-/// A message, or a part of one, that was given up.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A message, or a part of one, that was given up, or waits.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -286,7 +296,7 @@ pub struct FailedMessage {
     pub file: Option<String>,
     /// Tries that counted.
     pub attempts: u32,
-    /// Why it was given up.
+    /// Why it was given up, or why its last try failed; empty where none has.
     pub error: String,
     /// Whether it may have arrived: sent again, its reader may see it twice.
     pub uncertain: bool,
@@ -294,6 +304,14 @@ pub struct FailedMessage {
     pub accepted_at: i64,
     /// Unix milliseconds at which it was given up.
     pub failed_at: Option<i64>,
+    /// Of one that waits: `pending`, `sending` or `uncertain`.
+    pub state: Option<String>,
+    /// Of one that waits: Unix milliseconds of the next try at the earliest.
+    pub next_at: Option<i64>,
+    /// Of one that waits: the one of its conversation that is sent before it.
+    pub waits_behind: Option<String>,
+    /// Of one that waits: its account, where that does not work, and why.
+    pub waits_for_account: Option<String>,
 }
 
 /// Params of `message.retry` and `message.discard`.
@@ -317,11 +335,13 @@ pub struct MessageIdsParams {
 pub struct MessageRetryResult {
     /// Those that will be sent again. The parts of one message that were given up together are sent together.
     pub retried: Vec<String>,
-    /// Why those of them wait whose account does not work.
+    /// Those that waited, and are tried now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hastened: Vec<String>,
+    /// Why those of both wait whose account does not work.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, String>,
-    /// Those that were not given up, or not any more, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or
-    /// `unknown`.
+    /// The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
     pub others: BTreeMap<String, String>,
 }
 
@@ -331,7 +351,7 @@ pub struct MessageRetryResult {
 pub struct MessageDiscardResult {
     /// Those that will not be sent.
     pub discarded: Vec<String>,
-    /// Those that were not given up, and how they stand: `pending`, `sending`, `uncertain`, `sent`, `discarded` or `unknown`.
+    /// The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
     pub others: BTreeMap<String, String>,
 }
 
@@ -498,7 +518,9 @@ pub struct TraceDelivery {
     pub error: Option<String>,
     /// The delivery of its conversation that is sent before it, while both wait. Ours.
     pub waits_for: Option<String>,
-    /// Whether a person threw it away after it was given up. Ours.
+    /// Its account, where that does not work, and why, while it waits. Ours.
+    pub waits_for_account: Option<String>,
+    /// Whether a person threw it away. Ours.
     #[serde(rename = "discarded")]
     pub is_discarded: Option<bool>,
     /// Unix milliseconds.

@@ -1,4 +1,4 @@
-//! `openclaw message failed|retry|discard`: what could not be sent and was given up (spec `channels.md` §5.5).
+//! `openclaw message failed|retry|discard`: what could not be sent and was given up (spec `channels.md` §5.5), and what waits.
 
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::channels::{
@@ -21,23 +21,37 @@ pub(super) fn list(args: &MessageArgs, context: &Context) -> Outcome {
         output::json(&answer);
         return Ok(0);
     }
-    let MessageFailedResult { failed, total } = client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
+    let MessageFailedResult { failed, total, waiting, waiting_total } =
+        client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
+    let left = |total: u64, shown: usize| total.saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX));
     if failed.is_empty() {
         output::line("Nothing was given up.");
-        return Ok(0);
     }
     failed.iter().flat_map(lines).for_each(|line| output::line(&line));
-    let left = total.saturating_sub(u64::try_from(failed.len()).unwrap_or(u64::MAX));
-    if left > 0 {
-        output::line(&format!("… and {left} older (--limit <n> lists more)"));
+    match left(total, failed.len()) {
+        0 => {}
+        left => output::line(&format!("… and {left} older (--limit <n> lists more)")),
     }
+    if !waiting.is_empty() {
+        output::line("");
+        output::line("What waits and is sent by itself:");
+        waiting.iter().flat_map(lines).for_each(|line| output::line(&line));
+    }
+    match left(waiting_total, waiting.len()) {
+        0 => {}
+        left => output::line(&format!("… and {left} more (--limit <n> lists more)")),
+    }
+    if failed.is_empty() && waiting.is_empty() {
+        return Ok(0);
+    }
+    let all = if failed.is_empty() { "" } else { " (or --all that were given up)" };
     output::line("");
     for (what, command) in [
-        ("Send again: ", "openclaw message retry <id>… (or --all)"),
-        ("Throw away: ", "openclaw message discard <id>… (or --all)"),
-        ("What it was:", "openclaw trace <id>"),
+        ("Try now:    ", format!("openclaw message retry <id>…{all}")),
+        ("Throw away: ", format!("openclaw message discard <id>…{all}")),
+        ("What it was:", "openclaw trace <id>".to_owned()),
     ] {
-        output::line(&format!("{what} {}", context.hint_command(command)));
+        output::line(&format!("{what} {}", context.hint_command(&command)));
     }
     Ok(0)
 }
@@ -48,11 +62,13 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&answer);
     }
-    let MessageRetryResult { retried, waiting, others } =
+    let MessageRetryResult { retried, hastened, waiting, others } =
         client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
     if !args.json {
-        for id in &retried {
-            let (again, id) = ("✅ Will be sent again, in its place in the order", output::one_line(id));
+        let again = retried.iter().map(|id| ("✅ Will be sent again, in its place in the order", id));
+        let now = hastened.iter().map(|id| ("✅ Will be tried now, in its place in the order", id));
+        for (again, id) in again.chain(now) {
+            let id = output::one_line(id);
             match waiting.get(id.as_ref()) {
                 Some(account) => {
                     let account = output::one_line(account);
@@ -65,7 +81,7 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
                 None => output::line(&format!("{again}: {id}")),
             }
         }
-        if retried.is_empty() && others.is_empty() {
+        if retried.is_empty() && hastened.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
         }
     }
@@ -106,8 +122,9 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Val
     }
     if args.dry_run {
         let answer = failed(args, context)?;
-        let MessageFailedResult { mut failed, .. } =
+        let MessageFailedResult { mut failed, waiting, .. } =
             client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
+        failed.extend(waiting.into_iter().filter(|_| !all));
         failed.retain(|one| all || ids.contains(&one.id));
         if args.json {
             output::json(&json!({"action": args.row.action, "dryRun": true, "failed": failed}));
@@ -122,7 +139,7 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Val
     Ok(Some(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
 }
 
-/// How those stand that were not given up. One that nobody knows is a failure; what is sent already, or will be, is none.
+/// How the rest stands. One that nobody knows is a failure; what is sent already, or will be, is none.
 fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> Outcome {
     let mut exit = 0;
     for (id, state) in others {
@@ -134,7 +151,7 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
             }
             "sent" => format!("{id} was sent already."),
             "discarded" => format!("{id} was thrown away."),
-            _ => format!("{id} is on its way."),
+            _ => format!("{id} is being sent right now: nothing was done. Try again in a moment."),
         };
         match (args.json, state) {
             (true, _) => {}
@@ -145,7 +162,7 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
     Ok(exit)
 }
 
-/// When, by whom, to whom, how often, why, and how it begins.
+/// When, by whom, to whom, how often, why, what it waits for, and how it begins.
 fn lines(one: &FailedMessage) -> Vec<String> {
     let thread = one.thread_id.as_ref().map(|id| format!(", thread {id}")).unwrap_or_default();
     let tries = if one.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", one.attempts) };
@@ -161,6 +178,18 @@ fn lines(one: &FailedMessage) -> Vec<String> {
         (None, None, Some(kind)) => format!("a {kind} without words"),
         (None, None, None) => "it can't be read any more".to_owned(),
     };
+    let waits = match (one.state.as_deref(), &one.waits_for_account, &one.waits_behind) {
+        (None, ..) => None,
+        (Some("sending"), ..) => Some("it is being sent right now".to_owned()),
+        (Some(_), Some(account), _) => Some(format!("it waits for {account}")),
+        (Some(_), None, Some(other)) => Some(format!("it waits behind {other}")),
+        (Some(_), None, None) => {
+            let next = one.next_at.filter(|at| *at > now_ms());
+            Some(next.map_or("it is its turn".to_owned(), |at| format!("next try not before {}", iso(at))))
+        }
+    };
+    let why = [waits, Some(one.error.clone()).filter(|error| !error.is_empty())];
+    let why = why.into_iter().flatten().collect::<Vec<_>>().join(": ");
     vec![
         output::one_line(&one.id).into_owned(),
         output::one_line(&format!(
@@ -168,7 +197,7 @@ fn lines(one: &FailedMessage) -> Vec<String> {
             one.channel, one.account_id, one.to
         ))
         .into_owned(),
-        format!("  {}{twice}", output::one_line(&one.error)),
+        format!("  {}{twice}", output::one_line(&why)),
         format!("  {begins}"),
     ]
 }

@@ -158,9 +158,10 @@ fn delivery(what: &str, delivery: &TraceDelivery) -> String {
     let twice = if delivery.uncertain { ", uncertain: the reader may see it twice" } else { "" };
     let gone = if delivery.is_discarded == Some(true) { ", thrown away by hand" } else { "" };
     let at = delivery.ended_at.or(Some(delivery.accepted_at)).map(iso).unwrap_or_default();
-    let next = match &delivery.waits_for {
-        Some(other) => format!(", waits behind {other}"),
-        None => {
+    let next = match (&delivery.waits_for_account, &delivery.waits_for) {
+        (Some(account), _) => format!(", waits for {account}"),
+        (None, Some(other)) => format!(", waits behind {other}"),
+        (None, None) => {
             let next = delivery.next_at.filter(|at| *at > delivery.accepted_at);
             next.map(|at| format!(", next try not before {}", iso(at))).unwrap_or_default()
         }

@@ -8,7 +8,7 @@ use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
 use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
 use crate::outbox::{
-    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, FailedDelivery, Hold, LaneKey,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, LaneKey, ListedDelivery,
     OpenDelivery, Verdict,
 };
 
@@ -114,6 +114,10 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
             queue::advance(db, id, DeliveryState::Sent, &columns)
         }
         Verdict::Retry(retry) => {
+            // Thrown away while it was asked what became of it, it stays so.
+            if !status(db, id)?.is_some_and(|status| status.state.is_open()) {
+                return Ok(false);
+            }
             let columns: [(&str, &dyn ToSql); 3] =
                 [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
             queue::advance(db, id, retry.state, &columns)
@@ -156,13 +160,31 @@ pub(super) fn revive(db: &Connection, id: &str, now: i64) -> Result<bool, Journa
     queue::advance(db, id, revived, &columns)
 }
 
-/// What a failed one says is forgotten.
-pub(super) fn discard(db: &Connection, id: &str) -> Result<bool, JournalError> {
+/// What one says that failed, or waits, is forgotten. What is being sent can't be thrown away.
+pub(super) fn discard(db: &Connection, id: &str, now: i64) -> Result<bool, JournalError> {
+    let Some(status) = status(db, id)?.filter(|status| status.may_be_discarded()) else { return Ok(false) };
     let discarded = DeliveryFailure::Discarded.as_str();
-    let sql = format!(
-        "UPDATE outbox SET given_up = '{discarded}', payload = NULL WHERE id = ?1 AND state = 'failed' AND given_up IS NOT '{discarded}'"
-    );
-    Ok(db.prepare_cached(&sql)?.execute(params![id])? == 1)
+    if status.state == DeliveryState::Failed {
+        let sql = format!("UPDATE outbox SET given_up = '{discarded}', payload = NULL WHERE id = ?1");
+        return Ok(db.prepare_cached(&sql)?.execute(params![id])? == 1);
+    }
+    let error = status.discarded_as();
+    // What stands behind it does not wait for what it waited for.
+    let columns: [(&str, &dyn ToSql); 5] = [
+        ("payload", &None::<String>),
+        ("error", &error),
+        ("ended_at", &now),
+        ("given_up", &discarded),
+        ("next_at", &now),
+    ];
+    queue::advance(db, id, DeliveryState::Failed, &columns)
+}
+
+/// One that waits may be tried now.
+pub(super) fn hasten(db: &Connection, id: &str, now: i64) -> Result<bool, JournalError> {
+    let sql =
+        "UPDATE outbox SET next_at = min(next_at, ?2) WHERE id = ?1 AND state IN ('pending', 'uncertain')";
+    Ok(db.prepare_cached(sql)?.execute(params![id, now])? == 1)
 }
 
 /// At start: what the last process was sending is uncertain.
@@ -299,17 +321,28 @@ fn hold(db: &Connection, at: &Address) -> Result<Option<Hold>, JournalError> {
 }
 
 /// Deliveries that were given up, the newest first.
-pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<FailedDelivery>, JournalError> {
+pub(super) fn failed(db: &Connection, most: u32) -> Result<Vec<ListedDelivery>, JournalError> {
     let sql = format!(
         "SELECT {STATUS}, payload FROM outbox WHERE state = 'failed' AND given_up IS NOT 'discarded' ORDER BY seq DESC LIMIT ?1"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![most], |row| {
-        let part: Option<String> = row.get(17)?;
-        let part = part.and_then(|part| serde_json::from_str(&part).ok());
-        Ok(FailedDelivery { status: read_status(row)?, part })
-    })?;
+    let rows = statement.query_map(params![most], read_listed)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Deliveries that are not over, in the order of acceptance.
+pub(super) fn waiting(db: &Connection) -> Result<Vec<ListedDelivery>, JournalError> {
+    let open = queue::open_names::<DeliveryState>();
+    let sql = format!("SELECT {STATUS}, payload FROM outbox WHERE state IN ({open}) ORDER BY seq");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([], read_listed)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_listed(row: &Row<'_>) -> rusqlite::Result<ListedDelivery> {
+    let part: Option<String> = row.get(17)?;
+    let part = part.and_then(|part| serde_json::from_str(&part).ok());
+    Ok(ListedDelivery { status: read_status(row)?, part })
 }
 
 fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {

@@ -91,7 +91,8 @@ impl Change for Update {
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
             Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
             Self::Revive { id, now } => deliveries::revive(db, id, *now),
-            Self::Discard(id) => deliveries::discard(db, id),
+            Self::Discard { id, now } => deliveries::discard(db, id, *now),
+            Self::Hasten { id, now } => deliveries::hasten(db, id, *now),
             Self::Reworded { conversation, message_id, text } => {
                 arrivals::reword(db, conversation, message_id, text)
             }

@@ -165,6 +165,7 @@ impl Actor {
             self.settle(RunRecord { run_id, ..record.clone() });
         }
         self.settle(record);
+        self.on_input(Input::Read(running.control.steering.drain_read())).await;
         let mut untaken = std::mem::take(&mut self.withdrawn);
         for mut job in running.control.steering.drain_untaken() {
             if let Some(reason) = running.control.steering.stopped(&job.row.run_id) {

@@ -30,6 +30,7 @@ impl Actor {
                 | Effect::Cut(_)
                 | Effect::Steer(_)
                 | Effect::SteerCopy(_)
+                | Effect::Leave(_)
                 | Effect::Retract(_)
                 | Effect::Change(_)
                 | Effect::ChangeBeside(_)

@@ -123,6 +123,10 @@ impl<J: Turn> Machine<J> {
         for _ in 0..surplus {
             let Some(at) = self.waiting.iter().position(|waiting| waiting.prompt().is_some()) else { break };
             let Some(Waiting::Message(mut job)) = self.waiting.remove(at) else { break };
+            if let Some(effect) = self.answered_already(&job) {
+                effects.push(effect);
+                continue;
+            }
             if settings.drop == QueueDrop::Old {
                 effects.push(Effect::Drop(job, DropRule::Old));
                 continue;
@@ -137,6 +141,19 @@ impl<J: Turn> Machine<J> {
             }
         }
         effects
+    }
+
+    /// What becomes of one that has to give way and that a run has read, or is about to: that run answers it, so that only what it was to have of
+    /// its own goes. Nobody is told of it as dropped.
+    fn answered_already(&mut self, job: &J) -> Option<Effect<J>> {
+        if self.read.contains(job.run_id()) {
+            return Some(Effect::Drop(job.clone(), DropRule::Read));
+        }
+        let run = self.run()?;
+        let at = run.copied.iter().position(|copied| copied == job.run_id())?;
+        let run_id = run.copied.remove(at);
+        run.steered.push(run_id);
+        Some(Effect::Leave(job.clone()))
     }
 
     /// Until when it is waited for more of what would be run together; nothing where there is nothing to wait for.

@@ -287,21 +287,43 @@ fn only_what_is_answered_in_the_same_place_is_steered() {
     }
 }
 
+/// What gives way in a full queue is told as dropped where nobody has read it, and is not asked again where a run has.
+#[test]
+fn what_a_run_has_read_is_not_told_as_dropped_to_the_next() {
+    let settings =
+        QueueSettings { mode: QueueMode::SteerBacklog, cap: 2, drop: QueueDrop::Summarize, ..NO_WAIT };
+    let now = Instant::now();
+    let mut lane = busy(now);
+    for (order, name) in (1..).zip(["a", "b"]) {
+        say(&mut lane, now, prompt(name, order, "slack:A", settings));
+    }
+    // It has read the one and not the other; `a` is under way now, beside which nothing is read.
+    lane.on(now, Input::Read(vec![RunId::new("b")]));
+    let begun = lane.on(now, Input::Ended { untaken: Vec::new() });
+    assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["a"]);
+    let mut found = Vec::new();
+    for (order, name) in (3..).zip(["c", "d", "e"]) {
+        found.extend(say(&mut lane, now, prompt(name, order, "slack:A", settings)).iter().map(shown));
+    }
+    assert_eq!(found, ["drop b queue-cap-read", "cut c"]);
+    let mut begun = Vec::new();
+    while !lane.is_idle() {
+        begun.extend(lane.on(now, Input::Ended { untaken: Vec::new() }).iter().map(shown));
+    }
+    assert_eq!(begun, ["[]!1(c)→e", "d", "e"]);
+}
+
 /// What is kept besides counts as what waits: a full queue and a repetition are dealt with as always.
 #[test]
 fn what_is_steered_and_kept_takes_room_in_the_queue() {
     type Row<'a> = (QueueDrop, &'a [&'a str], &'a [&'a str]);
     let rows: &[Row<'_>] = &[
         (QueueDrop::New, &["copy a", "copy b", "steer c", "drop b queue-duplicate"], &["a", "b"]),
-        (
-            QueueDrop::Old,
-            &["copy a", "copy b", "drop a queue-cap-old", "copy c", "drop b queue-duplicate"],
-            &["b", "c"],
-        ),
+        (QueueDrop::Old, &["copy a", "copy b", "leave a", "copy c", "drop b queue-duplicate"], &["b", "c"]),
         (
             QueueDrop::Summarize,
-            &["copy a", "copy b", "cut a", "copy c", "drop b queue-duplicate"],
-            &["[]!1(a)→c", "b", "c"],
+            &["copy a", "copy b", "leave a", "copy c", "drop b queue-duplicate"],
+            &["b", "c"],
         ),
     ];
     for (drop, heard, runs) in rows {
@@ -314,6 +336,7 @@ fn what_is_steered_and_kept_takes_room_in_the_queue() {
             found.extend(say(&mut lane, now, job).iter().map(|effect| match effect {
                 Effect::SteerCopy(job) => format!("copy {}", job.run_id),
                 Effect::Steer(job) => format!("steer {}", job.run_id),
+                Effect::Leave(job) => format!("leave {}", job.run_id),
                 other => shown(other),
             }));
         }
@@ -526,6 +549,10 @@ impl World {
                 }
                 Effect::Steer(job) => {
                     assert!(self.running);
+                    self.steered.push(job);
+                }
+                Effect::Leave(job) => {
+                    assert!(self.running && self.copied.contains(&job.order));
                     self.steered.push(job);
                 }
                 Effect::SteerCopy(job) => {

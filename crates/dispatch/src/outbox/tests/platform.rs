@@ -126,11 +126,15 @@ impl Platform {
         // Long texts are only there to take room.
         let own = format!("text of {}", delivery.id);
         let is_noted = words == format!("{own}\n\n{NOTE}");
-        assert!(words.len() > 1_000 || words == own || is_noted, "{words}");
+        let is_note = words == NOTE;
+        assert!(words.len() > 1_000 || words == own || is_noted || is_note, "{words}");
         assert_eq!(delivery.address.thread.as_deref(), Some("7"));
         let mut text = delivery.id.to_owned();
         if is_noted {
             text.push_str(" (noted)");
+        }
+        if is_note {
+            text.push_str(" (note)");
         }
         if attempt.late {
             text.push_str(" (late)");
