@@ -36,4 +36,4 @@ pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, StatusReport};
-pub use switch::{Switch, SwitchedOff, plugin_is_off, plugin_switch, switched_off};
+pub use switch::{Switch, SwitchedOff, switched_off};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{
-    AccountStatus, Channel, Issue, IssueKind, Probe, Switch, SwitchedOff, Unusable, switched_off,
+    AccountStatus, Channel, Issue, IssueKind, Probe, SwitchedOff, Unusable, switched_off,
 };
 use openclaw_config::Config;
 use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
@@ -126,7 +126,7 @@ pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
             continue;
         }
         let off = accounts.iter().map(|id| switched_off(&config, info.id, id)).collect::<Option<Vec<_>>>();
-        let by_plugin = off.iter().flatten().find(|off| off.of == Switch::Plugin);
+        let by_plugin = off.iter().flatten().find(|off| off.is_unwanted());
         let how = match (&off, by_plugin, configured.is_empty()) {
             (Some(_), Some(off), _) => format!("disabled: {off}. Run: {}", off.remedy()),
             (Some(_), None, _) => "disabled".to_owned(),
@@ -296,7 +296,7 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
 
 /// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
 fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
-    facts.off.as_ref().filter(|off| off.of == Switch::Plugin)
+    facts.off.as_ref().filter(|off| off.is_unwanted())
 }
 
 /// With a capital letter.
