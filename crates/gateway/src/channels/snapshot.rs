@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{
-    AccountStatus, Channel, Issue, IssueKind, Probe, SwitchedOff, Unusable, switched_off,
+    AccountStatus, Channel, Issue, IssueKind, Probe, SET_THE_CLOCK, SwitchedOff, Unusable, clock_is_wrong,
+    switched_off,
 };
 use openclaw_config::Config;
 use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
@@ -190,7 +191,8 @@ async fn one(
     let silent = state.dispatch.silent_groups(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
-    let facts = Facts { off, is_configured, is_stopped, problem, token, probed, counts, silent };
+    let platform = channel.info().label;
+    let facts = Facts { platform, off, is_configured, is_stopped, problem, token, probed, counts, silent };
     snapshot(config, name, &id, &stands, facts)
 }
 
@@ -250,6 +252,10 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     if let Some(off) = unwanted(facts) {
         let message = format!("{}.", sentence(&off.to_string()));
         found.push(issue(IssueKind::Config, &message, format!("Run: {}", off.remedy())));
+    }
+    if stands.clock_ahead_ms != 0 {
+        let message = format!("{}.", clock_is_wrong(stands.clock_ahead_ms, facts.platform));
+        found.push(issue(IssueKind::Runtime, &message, SET_THE_CLOCK.to_owned()));
     }
     if !stands.unknown_names.is_empty() {
         let message = format!(
@@ -342,6 +348,8 @@ fn inbound(events: &[EventCount]) -> Value {
 
 /// What is known of an account besides how it stands.
 struct Facts {
+    /// Its platform's name, for people.
+    platform: &'static str,
     /// What switches it off.
     off: Option<SwitchedOff>,
     is_configured: bool,
@@ -403,6 +411,9 @@ fn snapshot(
     section.add_to(&mut fields);
     if !stands.unknown_names.is_empty() {
         fields.insert("unknownNames".to_owned(), json!(stands.unknown_names));
+    }
+    if stands.clock_ahead_ms != 0 {
+        fields.insert("clockAheadMs".to_owned(), json!(stands.clock_ahead_ms));
     }
     if let Some(probe) = facts.probed {
         if let Some(bot) = probe.details.get("bot") {
