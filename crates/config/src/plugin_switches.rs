@@ -34,7 +34,8 @@ pub fn plugin_switches(document: &Value, plugin: &str) -> Vec<PluginSwitch> {
         let entries = texts(section.get(key)).map(str::trim).filter(|entry| !entry.is_empty());
         entries.map(str::to_owned).collect()
     };
-    let is_off = |keys: Option<&Value>| keys.and_then(|keys| keys.get("enabled")) == Some(&Value::Bool(false));
+    let is_off =
+        |keys: Option<&Value>| keys.and_then(|keys| keys.get("enabled")) == Some(&Value::Bool(false));
     let (mut denied, allowed) = (list("deny"), list("allow"));
     let mut found = Vec::new();
     if is_off(Some(section)) {

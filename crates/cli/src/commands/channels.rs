@@ -9,9 +9,7 @@ mod wizard;
 use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
-use openclaw_channels::{
-    Channel, Platforms, SwitchedOff, Unusable, registry, switched_off,
-};
+use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, registry, switched_off};
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value, write};
 use openclaw_config::{Config, value_path};
 use openclaw_protocol::Call;

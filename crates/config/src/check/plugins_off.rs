@@ -47,11 +47,7 @@ mod tests {
         let rows = [
             (json!({"plugins": entries}), false, &[][..]),
             (json!({"plugins": entries}), true, &["plugins.entries.telegram.enabled"]),
-            (
-                json!({"plugins": entries, "channels": set_up}),
-                false,
-                &["plugins.entries.telegram.enabled"],
-            ),
+            (json!({"plugins": entries, "channels": set_up}), false, &["plugins.entries.telegram.enabled"]),
             (json!({"plugins": entries, "channels": off}), true, &[]),
             (
                 json!({"plugins": {"entries": {"telegram": {"enabled": true}}}, "channels": {"telegram": {}}}),
