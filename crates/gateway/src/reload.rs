@@ -389,7 +389,7 @@ mod tests {
             ),
             (
                 with("/plugins", json!({"enabled": false, "deny": ["telegram"]})),
-                take(&["plugins.deny", "plugins.enabled"], &[]),
+                take(&["plugins.enabled", "plugins.deny"], &[]),
             ),
             (with("/gateway/reload", json!({"mode": "off"})), take(&[], &[])),
             (with("/logging/level", json!("debug")), take(&[], &["logging.level"])),
