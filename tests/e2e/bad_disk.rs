@@ -109,9 +109,7 @@ async fn what_a_chat_says_on_a_full_disk_is_fetched_again_and_answered_once() {
     let answered = server.sees(|made| made.len() >= 2);
     tokio::time::timeout(4 * DEADLINE, answered).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
     server.all_confirmed().await;
-    let asked: Vec<String> =
-        model.requests().iter().map(|request| request.last_user_text().chars().take(300).collect()).collect();
-    assert_eq!((server.made().len(), asked.len()), (2, 2), "{asked:#?}\n{}", gateway.log());
+    assert_eq!(server.made().len(), 2, "{:?}\n{}", server.made(), gateway.log());
 }
 
 #[tokio::test]
