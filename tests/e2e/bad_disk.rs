@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::{GatewayUnderTest, WsClient};
-use serde_json::json;
+use openclaw_testkit::telegram::{TelegramServer, private_message};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
+use serde_json::{Value, json};
 
 use crate::channel_troubles::ok;
 use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
@@ -40,7 +41,11 @@ struct Small {
 }
 
 async fn small(model: &ModelServer) -> Option<Small> {
-    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    small_with(model, json!({})).await
+}
+
+async fn small_with(model: &ModelServer, config: Value) -> Option<Small> {
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
     let config = gateway.state_dir().join("openclaw.json");
     let text = std::fs::read(&config).unwrap();
     let mount = Mount::of_size(&gateway.state_dir(), DISK)?;
@@ -78,6 +83,33 @@ async fn a_full_disk_refuses_messages_and_takes_them_when_there_is_space_again()
     let expected = ["user: before", "assistant: before (stop)", "user: after", "assistant: after (stop)"];
     assert_eq!(told(&entries), expected);
     assert_eq!(model.requests().len(), 2);
+}
+
+/// Telegram keeps what the inbox can't take, and brings it again.
+#[tokio::test]
+async fn what_a_chat_says_on_a_full_disk_is_fetched_again_and_answered_once() {
+    let model = ModelServer::answering(|_| Reply::text("well")).await;
+    let server = TelegramServer::start().await;
+    let telegram =
+        json!({"botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"]});
+    let Some(small) = small_with(&model, json!({"channels": {"telegram": telegram}})).await else { return };
+    let gateway = &small.gateway;
+    server.push(private_message(5, "before"));
+    server.nth_answer("sendMessage", 1).await;
+    let mut client = gateway.client().await.unwrap();
+    fill(&gateway.state_dir());
+    // Short enough for the model.
+    server.push(private_message(5, &"x".repeat(LONG / 5)));
+    gateway.logged("the inbox did not take Telegram's updates; they are asked for again").await.unwrap();
+    assert_eq!((server.unconfirmed().len(), server.made().len()), (1, 1));
+    let status = client.request("channels.status", json!({})).await.unwrap();
+    let why = &status["channelAccounts"]["telegram"][0]["lastError"];
+    assert!(why.as_str().is_some_and(|why| why.contains("full")), "{status}");
+    free(&gateway.state_dir());
+    let answered = server.sees(|made| made.len() >= 2);
+    tokio::time::timeout(4 * DEADLINE, answered).await.unwrap_or_else(|_| panic!("{}", gateway.log()));
+    server.all_confirmed().await;
+    assert_eq!(server.made().len(), 2, "{:?}\n{}", server.made(), gateway.log());
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn the_entry_that_openclaw_writes_by_itself_switches_a_channel_off_and_is_
     let (server, model) = server_and_model().await;
     let off = json!({"plugins": {"entries": {"telegram": {"enabled": false}}}});
     let gateway = bot(&server, &model, open(), off).await;
-    gateway.logged("plugins.entries.telegram.enabled: false switches telegram off").await.unwrap();
+    gateway.logged("plugins.entries.telegram.enabled is false and switches telegram off").await.unwrap();
     has(&gateway.log(), &[TURN_ON]);
     assert!(!gateway.log().contains("not supported yet: plugins"), "{}", gateway.log());
     has(
@@ -54,10 +54,50 @@ async fn the_entry_that_openclaw_writes_by_itself_switches_a_channel_off_and_is_
 
     let token = server.token();
     let added = ok(&gateway, &["channels", "add", "--channel", "telegram", "--token", &token]).await;
-    has(&added, &["Switched on: plugins.entries.telegram.enabled was false."]);
+    has(&added, &["Switched on. It was switched off by plugins.entries.telegram.enabled: false"]);
     server.push(private_message(5, "again"));
     server.nth_call("sendMessage", 2).await;
     has(&ok(&gateway, &["channels", "status"]).await, &["- Telegram default: enabled, configured, running"]);
+}
+
+/// OpenClaw 2026.2.9 brings its platforms in plugins, so that these keys switch them off there.
+#[tokio::test]
+async fn the_lists_of_plugins_switch_a_channel_off_and_are_told_of() {
+    const ALL: &str = "openclaw config set plugins.enabled true && openclaw config set plugins.deny '[\"line\"]' && openclaw config \
+                       set plugins.allow '[\"memory-core\",\"telegram\"]'";
+    let (server, model) = server_and_model().await;
+    let off = json!({"plugins": {"enabled": false, "deny": ["telegram", "line"], "allow": ["memory-core"]}});
+    let gateway = bot(&server, &model, open(), off).await;
+    for told in
+        ["plugins.enabled is false", "plugins.deny names telegram", "plugins.allow does not name telegram"]
+    {
+        gateway.logged(&format!("{told} and switches telegram off")).await.unwrap();
+    }
+    has(&gateway.log(), &[ALL]);
+    assert!(!gateway.log().contains("not supported yet: plugins"), "{}", gateway.log());
+    for page in [&["channels", "status"][..], &["channels", "list"], &["status"], &["health"], &["doctor"]] {
+        has(&ok(&gateway, page).await, &["plugins.enabled", "plugins.deny", "plugins.allow", ALL]);
+    }
+    assert!(server.calls("getUpdates").is_empty());
+    // One after the other, as the command does; each edit is taken while it runs.
+    ok(&gateway, &["config", "set", "plugins.enabled", "true"]).await;
+    ok(&gateway, &["config", "set", "plugins.deny", r#"["line"]"#]).await;
+    let left = "switched off by plugins.allow, which does not name telegram";
+    until("one key is left", async || {
+        ok(&gateway, &["channels", "status"]).await.contains(left).then_some(())
+    })
+    .await;
+    ok(&gateway, &["config", "set", "plugins.allow", r#"["memory-core","telegram"]"#]).await;
+    server.push(private_message(5, "hi"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "here");
+    ok(&gateway, &["config", "set", "plugins.deny", r#"["telegram"]"#]).await;
+    gateway.logged("channel.state stopped").await.unwrap();
+
+    let token = server.token();
+    let added = ok(&gateway, &["channels", "add", "--channel", "telegram", "--token", &token]).await;
+    has(&added, &["Switched on. It was switched off by plugins.deny, which names telegram."]);
+    server.push(private_message(5, "again"));
+    server.nth_call("sendMessage", 2).await;
 }
 
 #[tokio::test]

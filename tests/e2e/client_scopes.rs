@@ -4,11 +4,13 @@
 use std::path::Path;
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::TelegramServer;
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::{end, message, send, turn};
 use crate::gateway;
+use crate::telegram::{bot, open};
 
 /// Everything that the commands need is switched on: only the scopes are in the way.
 fn switched_on() -> Value {
@@ -40,6 +42,64 @@ async fn settings(client: &mut WsClient) -> (String, String, Value) {
     let elevated = first(turn(client, "main", "/elevated", &run()).await);
     let listed = client.request("sessions.list", json!({})).await.unwrap();
     (exec, elevated, listed["sessions"][0]["thinkingLevel"].clone())
+}
+
+/// Who may administer the gateway can read every file of its machine anyway; who may only write has sent what an agent may send.
+#[tokio::test]
+async fn a_client_that_may_only_write_sends_no_file_of_the_machine() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    // What is in the directory for temporary files may be sent; the test's own are there.
+    let outside = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let inside = gateway.state_dir().join("workspace/shown.txt");
+    std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
+    std::fs::write(&inside, "to be shown").unwrap();
+    std::os::unix::fs::symlink(&outside, inside.with_file_name("link.txt")).unwrap();
+    let mut client = with_scopes(&gateway, &["operator.read", "operator.write"]).await;
+    let mut sent = 0;
+    let mut params = |path: &Path| {
+        sent += 1;
+        let (path, key) = (path.display().to_string(), format!("key-{sent}"));
+        let action = json!({"to": "5", "media": path, "message": "see"});
+        [
+            ("send", json!({"to": "5", "message": "see", "mediaUrl": path, "idempotencyKey": key})),
+            (
+                "message.action",
+                json!({"channel": "telegram", "action": "send", "params": action, "idempotencyKey": format!("{key}-a")}),
+            ),
+        ]
+    };
+    let credentials = gateway.state_dir().join("openclaw.json");
+    let refused: [&Path; 5] = [
+        &outside,
+        Path::new("/etc/passwd"),
+        &credentials,
+        &inside.with_file_name("../openclaw.json"),
+        &inside.with_file_name("link.txt"),
+    ];
+    for path in refused {
+        for (method, params) in params(path) {
+            let answer = client.call(method, params).await.unwrap();
+            let text = answer.error["message"].as_str().unwrap_or_default();
+            assert!(
+                text.contains("not under an allowed directory"),
+                "{method} {}: {answer:?}",
+                path.display()
+            );
+        }
+    }
+    for (method, params) in params(&inside) {
+        let answer = client.call(method, params).await.unwrap();
+        assert!(answer.ok, "{method}: {answer:?}");
+    }
+    assert_eq!(server.calls("sendDocument").len(), 2);
+
+    // The owner's command line.
+    let send = ["message", "send", "--target", "5", "--media", outside.to_str().unwrap()];
+    crate::channel_troubles::ok(&gateway, &send).await;
+    let uploads = server.nth_call("sendDocument", 3).await.uploads;
+    assert_eq!(uploads[0].content, std::fs::read(&outside).unwrap());
 }
 
 const EXEC: &str = "⚠️ /exec needs a client with the scope operator.approvals.";

@@ -55,7 +55,8 @@ async fn what_is_brought_again_in_another_order_after_a_day_is_answered_once() {
     }
     gateway.start().await.unwrap();
     server.push(numbered(201, 61, "say-last"));
-    server.nth_answer("sendMessage", 7).await;
+    // The answer before may be sent once more: nobody knows whether it had arrived.
+    server.has_made("the last answer", |made| made.iter().any(|made| made["chat_id"] == 201)).await;
     for n in 0..5 {
         assert_eq!(to(&server, 100 + n), [format!("say-{n}")]);
     }

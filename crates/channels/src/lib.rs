@@ -35,5 +35,5 @@ pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Rep
 pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use retry::RetryPolicy;
-pub use status::{AccountStatus, Disconnect, StatusReport};
-pub use switch::{Switch, SwitchedOff, plugin_is_off, plugin_switch, switched_off};
+pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
+pub use switch::{Switch, SwitchedOff, switched_off};

@@ -19,6 +19,9 @@ pub struct AccountStatus {
     pub is_refused: bool,
     /// Names in its allowlists that nobody is known by: they match nobody.
     pub unknown_names: Vec<String>,
+    /// By how many milliseconds this machine's clock is ahead of the platform's; less than 0 where it is behind. 0: it is right, as far as
+    /// is known.
+    pub clock_ahead_ms: i64,
     /// How often it was started again by itself.
     pub restart_count: u32,
     /// How it was lost last.
@@ -44,6 +47,17 @@ pub struct Disconnect {
     pub error: String,
     /// Whether the platform refuses the credentials.
     pub logged_out: bool,
+}
+
+/// What to do where a clock is wrong.
+pub const SET_THE_CLOCK: &str = "Set this machine's clock, best by NTP: timedatectl set-ntp true";
+
+/// That this machine's clock is wrong, and by how much.
+pub fn clock_is_wrong(ahead_ms: i64, platform: &str) -> String {
+    let minutes = (ahead_ms.unsigned_abs() + 30_000) / 60_000;
+    let unit = if minutes == 1 { "minute" } else { "minutes" };
+    let direction = if ahead_ms < 0 { "behind" } else { "ahead of" };
+    format!("This machine's clock is {minutes} {unit} {direction} {platform}'s")
 }
 
 /// Where an account says how it stands. Clones are the same place.

@@ -1,9 +1,9 @@
 //! What switches an account off (spec `config.md` §11). A platform with credentials is on unless the file says otherwise: for the platform,
-//! for the account, or by the entry of the plugin that brings the platform in OpenClaw 2026.2.9, which writes `false` there by itself.
+//! for the account, or for the plugin that brings the platform in OpenClaw 2026.2.9.
 
 use std::fmt;
 
-use openclaw_config::Config;
+use openclaw_config::{Config, PluginSwitch, plugin_switches, turn_on_command};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
@@ -17,14 +17,14 @@ pub struct SwitchedOff {
 }
 
 /// Whose a switch is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Switch {
     /// The platform's: somebody wants it so.
     Channel,
     /// The account's: somebody wants it so.
     Account,
-    /// The plugin's, which may be off without anybody's doing.
-    Plugin,
+    /// The plugin's, which may be off without anybody's meaning this platform by it: all of them.
+    Plugin(Vec<PluginSwitch>),
 }
 
 /// What switches an account off. Where more than one does, one that somebody wanted.
@@ -41,35 +41,35 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
         let key = format!("channels.{channel}.accounts.{name}.enabled");
         return Some(SwitchedOff { key, of: Switch::Account });
     }
-    plugin_is_off(config.document(), channel)
-        .then(|| SwitchedOff { key: plugin_switch(channel).join("."), of: Switch::Plugin })
-}
-
-/// Whether the entry of a platform's plugin says that it is off.
-pub fn plugin_is_off(document: &Value, channel: &str) -> bool {
-    let entry = document.get("plugins").and_then(|plugins| plugins.get("entries")?.get(channel));
-    entry.and_then(|entry| entry.get("enabled")) == Some(&Value::Bool(false))
-}
-
-/// Where that stands.
-pub fn plugin_switch(channel: &str) -> [String; 4] {
-    ["plugins", "entries", channel, "enabled"].map(str::to_owned)
+    let by_plugin = plugin_switches(config.document(), channel);
+    let key = by_plugin.first()?.key();
+    Some(SwitchedOff { key, of: Switch::Plugin(by_plugin) })
 }
 
 impl SwitchedOff {
     /// The command that switches it on.
     pub fn remedy(&self) -> String {
-        format!("openclaw config set {} true", self.key)
+        match &self.of {
+            Switch::Plugin(switches) => turn_on_command(switches),
+            Switch::Channel | Switch::Account => format!("openclaw config set {} true", self.key),
+        }
+    }
+
+    /// Whether nobody may have wanted it: whoever has switched off the platform or the account knows of it.
+    pub fn is_unwanted(&self) -> bool {
+        matches!(self.of, Switch::Plugin(_))
     }
 }
 
 impl fmt::Display for SwitchedOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by_itself = match self.of {
-            Switch::Plugin => ", which OpenClaw 2026.2.9 writes by itself",
-            Switch::Channel | Switch::Account => "",
-        };
-        write!(f, "it is switched off by {}: false{by_itself}", self.key)
+        match &self.of {
+            Switch::Plugin(switches) => {
+                let all: Vec<String> = switches.iter().map(PluginSwitch::to_string).collect();
+                write!(f, "it is switched off by {}", all.join(", and by "))
+            }
+            Switch::Channel | Switch::Account => write!(f, "it is switched off by {}: false", self.key),
+        }
     }
 }
 
@@ -88,6 +88,9 @@ mod tests {
             (json!({"plugins": {"entries": {"telegram": {}, "discord": {"enabled": false}}}}), None),
             (json!({"plugins": {"entries": off}}), Some("plugins.entries.telegram.enabled")),
             (json!({"plugins": {"entries": off}, "channels": off}), Some("channels.telegram.enabled")),
+            (json!({"plugins": {"deny": ["telegram"], "allow": ["discord"]}}), Some("plugins.deny")),
+            (json!({"plugins": {"allow": ["discord"]}}), Some("plugins.allow")),
+            (json!({"plugins": {"enabled": false}}), Some("plugins.enabled")),
             (
                 json!({"channels": {"telegram": {"accounts": {"Work": {"enabled": false}, "b": {}}}}}),
                 Some("channels.telegram.accounts.Work.enabled"),

@@ -27,6 +27,7 @@ mod outgoing;
 mod pace;
 mod parts;
 mod people;
+mod platform_clock;
 mod poller_slot;
 mod polling;
 mod pressed;
@@ -136,5 +137,5 @@ impl Channel for Telegram {
 /// their updates themselves.
 pub fn events_of(update: &Value, account: &str, bot: (i64, Option<&str>), now: i64) -> Vec<Inbound> {
     let me = entities::Me { id: bot.0, username: bot.1.map(str::to_owned) };
-    update::read(update, account, &me, now).events
+    update::read(update, account, &me, update::Times { now, ahead: 0 }).events
 }

@@ -5,6 +5,7 @@
 //! the [`gate`] what it is and what may come of it, gathers what belongs together, and hands it over as one message ([`handover`]).
 
 mod ask;
+mod backlog;
 mod desk;
 mod desks;
 mod door;

@@ -30,7 +30,7 @@ use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
-use crate::messages::{MessageError, MessageRequest, perform_for_operator};
+use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
 use crate::request::Request;
 use crate::runner::inject;
@@ -351,8 +351,12 @@ impl Dispatch {
     ///
     /// # Errors
     /// Which could not be had, and why.
-    pub async fn load_files(&self, names: Vec<String>) -> Result<Vec<AnswerMedia>, String> {
-        self.runner.load_files(names).await
+    pub async fn load_files(
+        &self,
+        names: Vec<String>,
+        reach: ClientFiles,
+    ) -> Result<Vec<AnswerMedia>, String> {
+        self.runner.load_files(names, reach).await
     }
 
     /// The commands that a platform may offer in its menu, in order: our own, then those of the agents' skills.

@@ -61,7 +61,7 @@ pub use inbox::Digest;
 pub use intake::Receipt;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use journal::{AccountCounts, EventCount, JournalError};
-pub use messages::{MessageError, MessageRequest};
+pub use messages::{ClientFiles, MessageError, MessageRequest};
 pub use notices::{CommandNotices, Wake};
 pub use runner::Announcement;
 pub use session_tools::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};

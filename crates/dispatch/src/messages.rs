@@ -17,6 +17,7 @@ mod route;
 mod send;
 pub(crate) mod turn;
 
+pub use files::ClientFiles;
 pub use perform::MessageRequest;
 pub(crate) use perform::{perform_for_operator, perform_for_run};
 pub use route::{RouteWish, Routed, route};

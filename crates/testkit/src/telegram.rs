@@ -121,6 +121,8 @@ struct State {
     /// Topics that are gone.
     gone_threads: Vec<i64>,
     revoked: bool,
+    /// By how much its clock is ahead of this machine's, in seconds.
+    clock_ahead: i64,
 }
 
 impl TelegramServer {
@@ -151,6 +153,7 @@ impl TelegramServer {
             chats: Vec::new(),
             gone_threads: Vec::new(),
             revoked: false,
+            clock_ahead: 0,
         };
         let (changes, outage) = (watch::Sender::new(0), watch::Sender::new(None));
         let shared = Arc::new(Shared { state: Mutex::new(state), changes, outage });
@@ -247,6 +250,16 @@ impl TelegramServer {
     /// The token is not good any more, or is again.
     pub fn revoke(&self, revoked: bool) {
         self.shared.state().revoked = revoked;
+    }
+
+    /// From now on its clock is ahead of this machine's by so many seconds, or behind: what its answers say is the time.
+    pub fn set_clock_ahead(&self, seconds: i64) {
+        self.shared.state().clock_ahead = seconds;
+    }
+
+    /// The time by its clock, in Unix seconds.
+    pub fn now(&self) -> i64 {
+        jiff::Timestamp::now().as_second() + self.shared.state().clock_ahead
     }
 
     /// The calls of a method so far.
@@ -494,6 +507,7 @@ async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Bod
         Some(fault) => fault.respond(|| methods::call(shared, call.clone())).await,
         None => Ok(methods::call(shared, call).await),
     };
+    let response = response.map(|response| dated(response, shared.state().clock_ahead));
     shared.state().answered.push(method);
     shared.changed();
     response
@@ -516,6 +530,16 @@ async fn read(method: &str, request: Request<Body>) -> Result<Call, std::io::Err
         params[key.as_ref()] = multipart::value(&value);
     }
     Ok(Call { method: method.to_owned(), params, uploads })
+}
+
+/// The same with the time of a clock that is wrong.
+fn dated(mut response: Response<Body>, clock_ahead: i64) -> Response<Body> {
+    let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(clock_ahead);
+    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    if let Ok(date) = date.parse() {
+        response.headers_mut().insert("date", date);
+    }
+    response
 }
 
 fn answer(status: u16, body: &Value) -> Response<Body> {

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_config::clock::now_ms;
+use reqwest::header::DATE;
 use reqwest::multipart::{Form, Part};
 use rustls_platform_verifier::ConfigVerifierExt as _;
 use serde_json::Value;
@@ -15,6 +17,7 @@ use super::addresses::{Addresses, FirstFamily};
 use super::api_root::{ApiRoot, is_loopback};
 use super::credentials::BotToken;
 use super::failure::{ApiError, UNSAID};
+use super::platform_clock::PlatformClock;
 use super::update;
 use super::wire::Wire as _;
 
@@ -41,6 +44,7 @@ pub(super) struct Client {
     proxy: Option<url::Url>,
     addresses: Addresses,
     call: Duration,
+    clock: PlatformClock,
 }
 
 /// How the Bot API is reached.
@@ -71,7 +75,15 @@ impl Client {
         let Transport { proxy, call, addresses } = transport;
         let proxy = proxy.filter(|text| !text.trim().is_empty()).map(parse_proxy).transpose()?;
         let http = build(&root, proxy.as_ref(), addresses)?;
-        Ok(Self { http, root, token, proxy, addresses, call: call.unwrap_or(CALL) })
+        Ok(Self {
+            http,
+            root,
+            token,
+            proxy,
+            addresses,
+            call: call.unwrap_or(CALL),
+            clock: PlatformClock::default(),
+        })
     }
 
     /// The same bot over connections of its own. Long polling has them, so that a poll that hangs holds up no message; and it takes new
@@ -82,6 +94,11 @@ impl Client {
             // It could be built before.
             Err(_) => self.clone(),
         }
+    }
+
+    /// What its answers say of this machine's clock.
+    pub(super) fn clock(&self) -> &PlatformClock {
+        &self.clock
     }
 
     pub(super) fn token(&self) -> &BotToken {
@@ -150,7 +167,10 @@ impl Client {
 
     async fn finish(&self, request: reqwest::RequestBuilder, limit: Duration) -> Result<Value, ApiError> {
         let work = async {
+            let asked_at = now_ms();
             let response = request.send().await.map_err(|error| self.transport(error))?;
+            let answered_at = now_ms();
+            let date = response.headers().get(DATE).cloned();
             let status = response.status().as_u16();
             let mut answer = match self.read(response).await {
                 Ok(answer) => answer,
@@ -159,6 +179,9 @@ impl Client {
                 Err(error) => return Err(error),
             };
             if status == 200 && answer.flag("ok") {
+                // What stands in between, such as a proxy with a page of its own, is not asked for the time.
+                let date = date.as_ref().and_then(|date| date.to_str().ok());
+                self.clock.answered(asked_at, answered_at, date);
                 return Ok(answer.get_mut("result").map(Value::take).unwrap_or_default());
             }
             Err(self.refused(status, &answer))

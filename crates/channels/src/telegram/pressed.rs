@@ -140,7 +140,12 @@ mod tests {
         let seconds = (NOW - minutes_ago * MINUTE) / 1_000;
         let message = json!({"message_id": 1, "date": seconds, "text": "x", "chat": {"id": 5, "type": "private"},
             "from": {"id": 5, "is_bot": false, "first_name": "A"}});
-        update::read(&json!({"update_id": 1, "message": message}), "default", &me, NOW)
+        update::read(
+            &json!({"update_id": 1, "message": message}),
+            "default",
+            &me,
+            update::Times { now: NOW, ahead: 0 },
+        )
     }
 
     fn press(below_minutes_ago: i64) -> Update {

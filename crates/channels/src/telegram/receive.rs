@@ -14,7 +14,7 @@ use super::offset::{OffsetFile, Taken};
 use super::poller_slot::{self, PollerSlot};
 use super::polling::{Ask, Next, Polling};
 use super::pressed::{self, Heard};
-use super::update::Callback;
+use super::update::{Callback, Times};
 use super::{names, stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
@@ -89,7 +89,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let mut answers = Answers::new(bot.client.clone());
     let mut has_webhook = true;
     // It has just said who we are; a quiet bot's first poll ends after half a minute only.
-    works(io);
+    works(io, &bot.client);
     let mut hold = HOLD;
     loop {
         let ask = polling.ask(now_ms());
@@ -99,7 +99,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
         };
         let next = match got {
             Ok(updates) => {
-                works(io);
+                works(io, &client);
                 hold = HOLD;
                 // Not interrupted: what the inbox took is to be remembered.
                 let progress = (&mut polling, &mut offset, &mut heard);
@@ -167,8 +167,9 @@ async fn hand_over(
     // One without a number is remembered as one that can't be read.
     let is_new = |update: &&Value| update::id(update).is_none_or(|id| polling.is_new(id));
     let now = now_ms();
+    let times = Times { now, ahead: bot.client.clock().ahead() };
     let mut read: Vec<update::Update> =
-        list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now)).collect();
+        list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, times)).collect();
     let heard_now = pressed::date(&bot.client, &mut read, *heard, now).await;
     let callbacks: Vec<Callback> = read.iter().filter_map(|update| update.callback.clone()).collect();
     let mut events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
@@ -258,7 +259,7 @@ pub(super) async fn give(io: &AccountIo, events: Vec<Inbound>) -> Result<(), Str
 }
 
 /// Telegram has answered.
-pub(super) fn works(io: &AccountIo) {
+pub(super) fn works(io: &AccountIo, client: &Client) {
     let now = now_ms();
     io.status.update(|status| {
         if !status.connected {
@@ -268,6 +269,7 @@ pub(super) fn works(io: &AccountIo) {
         status.last_error = None;
         status.reconnect_attempts = 0;
         status.last_event_at = Some(now);
+        status.clock_ahead_ms = client.clock().ahead();
     });
 }
 

@@ -41,18 +41,35 @@ pub(super) struct Callback {
     pub(super) message_at: i64,
 }
 
+/// The times that an update is read with; Unix milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// Stands in where the platform says no time.
+    pub(super) now: i64,
+    /// By how much our clock is ahead of the platform's.
+    pub(super) ahead: i64,
+}
+
+impl Times {
+    /// By our clock, what the platform says in seconds by its own.
+    fn ours(self, seconds: i64) -> i64 {
+        seconds.saturating_mul(1000).saturating_add(self.ahead)
+    }
+}
+
 /// The number of an update; without it nothing can be confirmed.
 pub(super) fn id(update: &Value) -> Option<i64> {
     update.int("update_id").filter(|id| *id >= 0)
 }
 
-/// Reads an update for an account. `now` stands in where the platform says no time.
-pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
+/// Reads an update for an account.
+pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Update {
+    let now = times.now;
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
     let Some(number) = id(update) else {
         return one(Some(unreadable(&update.to_string(), account, "it has no number", now)));
     };
-    let scene = Scene { number, account, me, now };
+    let scene = Scene { number, account, me, times };
     let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.get(*kind)?))) else {
         return Update::default();
     };
@@ -63,7 +80,7 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
         "message" | "channel_post" => one(scene.message(content)),
         "edited_message" | "edited_channel_post" => one(scene.edited(content)),
         "callback_query" => {
-            Update { events: scene.button(content).into_iter().collect(), callback: callback(content) }
+            Update { events: scene.button(content).into_iter().collect(), callback: callback(content, times) }
         }
         "message_reaction" => Update { events: scene.reactions(content), callback: None },
         _ => {
@@ -73,8 +90,9 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
     }
 }
 
-fn callback(query: &Value) -> Option<Callback> {
-    let message_at = query.at("message").int("date").unwrap_or_default().saturating_mul(1_000);
+fn callback(query: &Value, times: Times) -> Option<Callback> {
+    let told = query.at("message").int("date").filter(|seconds| *seconds > 0);
+    let message_at = told.map_or(0, |seconds| times.ours(seconds));
     Some(Callback { id: query.text("id")?.to_owned(), message_at })
 }
 
@@ -152,7 +170,7 @@ struct Scene<'a> {
     number: i64,
     account: &'a str,
     me: &'a Me,
-    now: i64,
+    times: Times,
 }
 
 impl Scene<'_> {
@@ -177,7 +195,7 @@ impl Scene<'_> {
         };
         let inbound = self.event(message, event)?;
         // The message is ours; who pressed is in the query. The time of the message is not that of the press.
-        Some(Inbound { sender: people::user(query.at("from"), self.me)?, at: self.now, ..inbound })
+        Some(Inbound { sender: people::user(query.at("from"), self.me)?, at: self.times.now, ..inbound })
     }
 
     fn reactions(&self, change: &Value) -> Vec<Inbound> {
@@ -219,7 +237,7 @@ impl Scene<'_> {
             conversation: conversation(chat, place),
             sender,
             event,
-            at: edited.or(seconds).map_or(self.now, |seconds| seconds.saturating_mul(1000)),
+            at: edited.or(seconds).map_or(self.times.now, |seconds| self.times.ours(seconds)),
         })
     }
 }

@@ -114,7 +114,7 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
             Ok(State::Pushes) => {
                 is_set = true;
                 polling.took(None, now_ms());
-                works(&hook.io);
+                works(&hook.io, &bot.client);
                 LOOK
             }
             Ok(State::Gone) => {
@@ -162,7 +162,8 @@ async fn look(bot: &Bot, url: &str) -> Result<State, super::failure::ApiError> {
     if now.text("url") != Some(url) {
         return Ok(State::Gone);
     }
-    let since = now_ms() / 1000 - i64::try_from(LOOK.as_secs()).unwrap_or_default();
+    let since =
+        (now_ms() - bot.client.clock().ahead()) / 1000 - i64::try_from(LOOK.as_secs()).unwrap_or_default();
     let is_recent = now.int("last_error_date").is_some_and(|at| at >= since);
     let waits = now.int("pending_update_count").is_some_and(|count| count > 0);
     if is_recent && waits {
@@ -278,8 +279,9 @@ async fn respond(
     };
     // Refused, one that can't be read would be brought again for a day, and what comes behind it would wait.
     let now = now_ms();
+    let times = update::Times { now, ahead: hook.client.clock().ahead() };
     let mut update = match value {
-        Ok(value) => update::read(&value, &hook.account, &hook.me, now),
+        Ok(value) => update::read(&value, &hook.account, &hook.me, times),
         Err((why, text)) => {
             let event = update::unreadable(&text, &hook.account, &why, now);
             update::Update { events: vec![event], callback: None }
@@ -294,7 +296,7 @@ async fn respond(
     });
     match give(&hook.io, update.events).await {
         Ok(()) => {
-            works(&hook.io);
+            works(&hook.io, &hook.client);
             {
                 let mut kept = hook.heard.lock();
                 *kept = heard.max(*kept);

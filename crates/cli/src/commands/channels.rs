@@ -9,9 +9,7 @@ mod wizard;
 use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
-use openclaw_channels::{
-    Channel, Platforms, Switch, Unusable, plugin_is_off, plugin_switch, registry, switched_off,
-};
+use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, registry, switched_off};
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value, write};
 use openclaw_config::{Config, value_path};
 use openclaw_protocol::Call;
@@ -188,7 +186,7 @@ fn described(config: &Config, channel: &dyn Channel, account: &str) -> String {
     let off =
         switched_off(config, channel.info().id, account).filter(|_| matches!(made, Err(Unusable::Disabled)));
     let enabled = match off {
-        Some(off) if off.of == Switch::Plugin => format!("disabled: {off}; run: {}", off.remedy()),
+        Some(off) if off.is_unwanted() => format!("disabled: {off}; run: {}", off.remedy()),
         Some(_) => "disabled".to_owned(),
         None => "enabled".to_owned(),
     };
@@ -324,7 +322,7 @@ fn offline_warning(config: &Config, channel: &dyn Channel, account: &str) -> Opt
     let why = match channel.account(config, account) {
         Err(Unusable::NotConfigured(why)) => why,
         Err(Unusable::Disabled) => {
-            let off = switched_off(config, id, account).filter(|off| off.of == Switch::Plugin)?;
+            let off = switched_off(config, id, account).filter(SwitchedOff::is_unwanted)?;
             format!("{off} (Run: {})", off.remedy())
         }
         Ok(_) | Err(Unusable::Unknown(_)) => return None,
@@ -435,13 +433,11 @@ fn add_account(
     }
     let mut document = loaded.snapshot.parsed.clone();
     value_path::set(&mut document, &path, next);
-    let was_off = plugin_is_off(&loaded.snapshot.config, id);
-    if was_off {
-        value_path::set(&mut document, &plugin_switch(id), json!(true));
-    }
+    let was_off = openclaw_config::plugin_switches(&loaded.snapshot.config, id);
+    was_off.iter().for_each(|switch| switch.turn_on(&mut document));
     write(loaded, &document, Actor::Cli).map_err(|error| refused(&error))?;
-    if was_off {
-        output::line(&format!("Switched on: {} was false.", plugin_switch(id).join(".")));
+    for switch in &was_off {
+        output::line(&format!("Switched on. It was switched off by {switch}."));
     }
     if names_default {
         output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));

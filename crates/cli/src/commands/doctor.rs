@@ -5,9 +5,9 @@
 
 mod config_findings;
 mod devices;
-mod names;
 mod places;
 mod report;
+mod running_channels;
 mod token;
 
 use openclaw_config::clock::now_ms;
@@ -110,7 +110,7 @@ impl Session<'_> {
         found.extend(devices::findings(self.context));
         found.extend(places::findings(self.context));
         if self.running.is_some() {
-            found.extend(names::findings(self.context));
+            found.extend(running_channels::findings(self.context));
         }
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.

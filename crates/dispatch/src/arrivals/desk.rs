@@ -1,17 +1,18 @@
 //! The desk of one conversation: decides about what happens there, in the order in which it happened.
 //!
 //! What was let in waits here for what belongs to it (albums, cut texts, what is typed at once), then for its files. A message that asks to
-//! stop waits for nothing.
+//! stop waits for nothing: all that comes is looked at as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_channels::Address;
+use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::backlog::{Backlog, Gathering};
 use super::desks::{Desks, Letter, Waiting};
 use super::gate::{Admitted, Verdict};
 use super::{Fate, decide, gate, handover, press};
@@ -21,6 +22,9 @@ use crate::shared::Shared;
 /// How long an idle desk waits for more. It takes 7 KB, and another one is begun in microseconds.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// After how long the inbox is asked again that could not be read.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
 /// One conversation's.
 pub(super) struct Desk {
     at: Address,
@@ -29,7 +33,9 @@ pub(super) struct Desk {
     /// What waits for more of the same.
     gathering: Machine<Admitted>,
     /// Messages that wait for the one before.
-    ready: VecDeque<Vec<Admitted>>,
+    backlog: Backlog<Admitted, SessionKey>,
+    /// Before that the inbox is not asked for more.
+    ask_at: Instant,
     /// The one that is handed over.
     current: Option<Current>,
 }
@@ -44,6 +50,8 @@ struct Current {
 enum Step {
     Came(Letter),
     HandedOver,
+    /// There is room for what was left in the inbox.
+    Room,
     Due,
     Idle,
     Stop,
@@ -51,22 +59,29 @@ enum Step {
 
 impl Desk {
     pub(super) fn new(at: Address, desks: Arc<Desks>, mailbox: mpsc::UnboundedReceiver<Letter>) -> Self {
-        Self { at, desks, mailbox, gathering: Machine::default(), ready: VecDeque::new(), current: None }
+        let (gathering, backlog) = (Machine::default(), Backlog::default());
+        Self { at, desks, mailbox, gathering, backlog, ask_at: Instant::now(), current: None }
     }
 
     /// Works until nothing is left to do, or the gateway stops: what is not decided about then is taken up by the next start.
     pub(super) async fn run(mut self) {
         loop {
             match self.next().await {
-                Step::Came(letter) => {
-                    if let Some(waiting) = self.desks.open(letter).await {
-                        self.on_arrival(waiting).await;
+                Step::Came(Letter::Whole(waiting)) => self.on_arrival(*waiting).await,
+                Step::Came(Letter::Stored(number)) => match self.desks.read(number).await {
+                    Ok(Some(waiting)) => self.on_arrival(waiting).await,
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::error!(number, %error, "an event of a platform can't be read; it is read later");
+                        self.backlog.leave(number, None);
+                        self.ask_at = Instant::now() + ASK_AGAIN;
                     }
-                }
+                },
+                Step::Room => self.take_from_the_inbox().await,
                 Step::HandedOver => self.current = None,
                 Step::Due => {
                     let gathered = self.gathering.tick(Instant::now());
-                    self.ready.extend(gathered);
+                    self.backlog.extend(gathered);
                 }
                 Step::Idle if self.is_empty() && self.desks.retire(&self.at, &self.mailbox) => return,
                 Step::Idle => {}
@@ -81,18 +96,38 @@ impl Desk {
     }
 
     fn is_empty(&self) -> bool {
-        self.current.is_none() && self.ready.is_empty() && self.gathering.due().is_none()
+        self.has_nothing_in_memory() && !self.backlog.has_behind()
+    }
+
+    fn has_nothing_in_memory(&self) -> bool {
+        self.current.is_none() && self.backlog.has_nothing_ready() && self.gathering.due().is_none()
+    }
+
+    /// Whether one more may be kept in memory: it has a part of what all desks may keep, or this one has nothing else, or waits for it.
+    fn has_room(&self, has_part: bool) -> bool {
+        let gathering = Gathering { held: self.gathering.len(), holds_a_part: self.gathering.holds_a_part() };
+        let is_needed = gathering.holds_a_part || self.has_nothing_in_memory();
+        self.backlog.has_room(gathering) && (has_part || is_needed)
     }
 
     async fn next(&mut self) -> Step {
         let stopping = self.shared().stopping.clone();
         let (due, is_empty) = (self.gathering.due(), self.is_empty());
+        let has_room = self.backlog.has_behind() && self.has_room(self.desks.has_room_in_memory());
+        let ask_at = self.ask_at;
+        // Whoever speaks without end does not keep what they said before from being handed over.
+        let step = async {
+            tokio::select! {
+                letter = self.mailbox.recv() => letter.map_or(Step::Stop, Step::Came),
+                () = over(self.current.as_mut()) => Step::HandedOver,
+                () = tokio::time::sleep_until(ask_at.into()), if has_room => Step::Room,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
+                () = tokio::time::sleep(LINGER), if is_empty => Step::Idle,
+            }
+        };
         tokio::select! { biased;
             () = stopping.cancelled() => Step::Stop,
-            letter = self.mailbox.recv() => letter.map_or(Step::Stop, Step::Came),
-            () = over(self.current.as_mut()) => Step::HandedOver,
-            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
-            () = tokio::time::sleep(LINGER), if is_empty => Step::Idle,
+            step = step => step,
         }
     }
 
@@ -100,41 +135,75 @@ impl Desk {
         if self.current.is_some() {
             return;
         }
-        let Some(said) = self.ready.pop_front() else { return };
+        let Some(said) = self.backlog.next() else { return };
         let cancel = CancellationToken::new();
         let work = Box::pin(handover::work(self.desks.dispatch.clone(), said, cancel.clone()));
         self.current = Some(Current { work, cancel });
     }
 
+    /// Something has come. What can't be kept now is judged once more when there is room, as what waits for the next start is.
     async fn on_arrival(&mut self, waiting: Waiting) {
         let number = waiting.number;
-        let verdict = gate::judge(&self.desks.dispatch, waiting).await;
-        match verdict {
-            Verdict::Decided(fate) => decide(self.shared(), &[number], fate).await,
-            Verdict::Admitted(admitted) if admitted.is_stop() => self.stop(*admitted).await,
-            Verdict::Admitted(admitted) if admitted.press().is_some() => {
-                press::turn(&self.desks.dispatch, &admitted).await;
-                decide(self.shared(), &[number], Fate::handled("button")).await;
-            }
-            Verdict::Admitted(admitted) => {
-                let now = Instant::now();
-                let (key, policy) = (admitted.gathering_key(), admitted.gathering());
-                let piece = admitted.piece();
-                let gathered = self.gathering.push(now, &key, policy, piece, *admitted);
-                self.ready.extend(gathered);
-            }
+        let Some(admitted) = self.judged(waiting).await else { return };
+        if admitted.is_stop() {
+            // What was left in the inbox was said before it.
+            let numbers = self.backlog.stop_behind(&admitted.route.session_key);
+            return self.stop(admitted, numbers).await;
+        }
+        if !self.backlog.has_behind() && self.has_room(admitted.in_memory.is_some()) {
+            self.gather(admitted);
+        } else {
+            self.backlog.leave(number, Some(admitted.route.session_key));
         }
     }
 
+    /// Takes the next message up that was left in the inbox.
+    async fn take_from_the_inbox(&mut self) {
+        let Some(number) = self.backlog.next_behind() else { return };
+        let waiting = match self.desks.read(number).await {
+            Ok(waiting) => waiting,
+            Err(error) => {
+                tracing::error!(number, %error, "an event of a platform can't be read; it is read later");
+                self.ask_at = Instant::now() + ASK_AGAIN;
+                return;
+            }
+        };
+        self.backlog.came();
+        let Some(waiting) = waiting else { return };
+        let Some(admitted) = self.judged(waiting).await else { return };
+        // Settings may have changed since it was left there; what is behind it was said later.
+        if admitted.is_stop() { self.stop(admitted, Vec::new()).await } else { self.gather(admitted) }
+    }
+
+    /// A message that is for a session; what is none is decided about.
+    async fn judged(&mut self, waiting: Waiting) -> Option<Admitted> {
+        let number = waiting.number;
+        let admitted = match gate::judge(&self.desks.dispatch, waiting).await {
+            Verdict::Decided(fate) => {
+                decide(self.shared(), &[number], fate).await;
+                return None;
+            }
+            Verdict::Admitted(admitted) => *admitted,
+        };
+        if admitted.press().is_some() && !admitted.is_stop() {
+            press::turn(&self.desks.dispatch, &admitted).await;
+            decide(self.shared(), &[number], Fate::handled("button")).await;
+            return None;
+        }
+        Some(admitted)
+    }
+
+    fn gather(&mut self, admitted: Admitted) {
+        let (key, policy, piece) = (admitted.gathering_key(), admitted.gathering(), admitted.piece());
+        let gathered = self.gathering.push(Instant::now(), &key, policy, piece, admitted);
+        self.backlog.extend(gathered);
+    }
+
     /// Everything that was said before in the same session is stopped, whether it has reached it or not.
-    async fn stop(&mut self, admitted: Admitted) {
+    async fn stop(&mut self, admitted: Admitted, mut numbers: Vec<i64>) {
+        self.backlog.extend(self.gathering.flush());
         let key = &admitted.route.session_key;
-        self.ready.extend(self.gathering.flush());
-        let is_stopped = |said: &Vec<Admitted>| said.iter().any(|one| one.route.session_key == *key);
-        let (stopped, others): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut self.ready).into_iter().partition(is_stopped);
-        self.ready = others;
-        let numbers: Vec<i64> = stopped.iter().flatten().map(|one| one.number).collect();
+        numbers.extend(self.backlog.stop_ready(key, |one| (&one.route.session_key, one.number)));
         if !numbers.is_empty() {
             decide(self.shared(), &numbers, Fate::handled("stopped")).await;
         }

@@ -15,8 +15,8 @@ use crate::journal::JournalError;
 
 /// Events that are read at once at start.
 const PAGE: u32 = 500;
-/// Events on their way to desks that are kept in memory, 9 KB each; of what comes behind them the number is kept, and the journal is asked
-/// for it when its turn has come.
+/// Events that are kept in memory on their way to desks and until they are handed over, 9 KB each; of what comes behind them the number is
+/// kept, and the journal is asked for it when its turn has come. A desk that has nothing else may have one above this.
 const IN_MEMORY: usize = 1_000;
 
 type Letterbox = mpsc::UnboundedSender<Letter>;
@@ -38,7 +38,7 @@ pub(super) struct Waiting {
     /// What was decided at the door.
     pub(super) seen: Seen,
     /// Its part of what may be in memory.
-    _in_memory: Option<OwnedSemaphorePermit>,
+    pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
 
 /// The desks that exist: started on demand, gone when idle.
@@ -89,7 +89,7 @@ impl Desks {
             match seen {
                 Seen::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
                 Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
-                    waiting.push(Waiting { number, event, received_at, seen, _in_memory: None });
+                    waiting.push(Waiting { number, event, received_at, seen, in_memory: None });
                 }
             }
         }
@@ -103,10 +103,10 @@ impl Desks {
             return;
         }
         let at = waiting.event.address.clone();
-        let letter = match Arc::clone(&self.in_memory).try_acquire_owned() {
-            Ok(permit) => Letter::Whole(Box::new(Waiting { _in_memory: Some(permit), ..waiting })),
+        let letter = match self.room_in_memory() {
+            Some(permit) => Letter::Whole(Box::new(Waiting { in_memory: Some(permit), ..waiting })),
             // It is seen at the door once more then.
-            Err(_) => Letter::Stored(waiting.number),
+            None => Letter::Stored(waiting.number),
         };
         let mut desks = self.desks.lock();
         let unsent = match desks.get(&at) {
@@ -122,22 +122,25 @@ impl Desks {
         self.dispatch.shared().accepting.spawn(desk.run());
     }
 
-    /// The event of a letter. `None`: it is decided about, or can't be had.
-    pub(super) async fn open(&self, letter: Letter) -> Option<Waiting> {
-        let number = match letter {
-            Letter::Whole(waiting) => return Some(Waiting { _in_memory: None, ..*waiting }),
-            Letter::Stored(number) => number,
-        };
-        match self.dispatch.shared().journal.waiting_arrivals(number - 1, 1).await {
-            Ok(mut found) => {
-                found.retain(|arrival| arrival.number == number);
-                self.see_stored(found).await.pop()
-            }
-            Err(error) => {
-                tracing::error!(number, %error, "an event of a platform can't be read; the next start takes it up");
-                None
-            }
-        }
+    /// Room for one more event, if there is some.
+    fn room_in_memory(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.in_memory).try_acquire_owned().ok()
+    }
+
+    /// Whether there is room for one more event.
+    pub(super) fn has_room_in_memory(&self) -> bool {
+        self.in_memory.available_permits() > 0
+    }
+
+    /// A stored event about which nothing is decided yet, seen at the door once more; `None` where it is decided about by now.
+    ///
+    /// # Errors
+    /// When the journal can't be read.
+    pub(super) async fn read(&self, number: i64) -> Result<Option<Waiting>, JournalError> {
+        let mut found = self.dispatch.shared().journal.waiting_arrivals(number - 1, 1).await?;
+        found.retain(|arrival| arrival.number == number);
+        let waiting = self.see_stored(found).await.pop();
+        Ok(waiting.map(|waiting| Waiting { in_memory: self.room_in_memory(), ..waiting }))
     }
 
     /// A desk with nothing left to do asks whether it may end.
@@ -175,7 +178,7 @@ impl InboundSink for Sink {
                 match insert {
                     ArrivalInsert::New(number) => match seen.fate() {
                         Some(fate) => tracing::debug!(number, ?fate, "decided at the door"),
-                        None => desks.hand(Waiting { number, event, received_at, seen, _in_memory: None }),
+                        None => desks.hand(Waiting { number, event, received_at, seen, in_memory: None }),
                     },
                     ArrivalInsert::Known => {
                         tracing::debug!(channel = %event.address.channel, event = %event.native_id, "brought twice, taken once");

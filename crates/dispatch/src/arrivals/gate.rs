@@ -20,6 +20,7 @@ use openclaw_sessions::reset::authority::{
     Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
 };
 use openclaw_sessions::routing::{self, Route};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::ask::Asking;
 use super::desks::Waiting;
@@ -73,6 +74,8 @@ pub(super) struct Admitted {
     window: Duration,
     /// A button of a list of the gateway's own, and the message it is below of.
     pressed: Option<(String, buttons::Press)>,
+    /// Its part of what may be in memory.
+    pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
 
 impl Admitted {
@@ -181,7 +184,7 @@ async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
 }
 
 async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate> {
-    let Waiting { number, event, received_at, seen, .. } = waiting;
+    let Waiting { number, event, received_at, seen, in_memory } = waiting;
     let settings = dispatch.runner().settings();
     let config = &settings.config;
     let address = &event.address;
@@ -258,6 +261,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
         history,
         window,
         pressed,
+        in_memory,
     })
 }
 

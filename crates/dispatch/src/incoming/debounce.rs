@@ -123,6 +123,16 @@ impl<T> Machine<T> {
         Vec::new()
     }
 
+    /// How many messages are held.
+    pub(crate) fn len(&self) -> usize {
+        self.held.iter().map(|held| held.items.len()).sum()
+    }
+
+    /// Whether more files of an album, or parts of a text that its platform cut, are waited for.
+    pub(crate) fn holds_a_part(&self) -> bool {
+        self.held.iter().any(|held| matches!(held.with, Gather::Album(_) | Gather::GoesOn))
+    }
+
     /// When [`Machine::tick`] has something to do.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.due).min()

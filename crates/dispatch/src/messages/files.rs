@@ -20,6 +20,15 @@ const LARGEST: u64 = 100 * 1_000_000;
 /// Bytes that tell what a file is.
 const HEAD: u64 = 4096;
 
+/// Which files of this machine a client may have sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientFiles {
+    /// Any that the gateway can read: it may administer the gateway, which has access to this machine.
+    Any,
+    /// What the default agent may send: its workspace, the gateway's media, temporary files.
+    OfAgent,
+}
+
 /// Which files of this machine may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -47,6 +56,17 @@ impl Reach {
     /// Nothing outside a directory.
     pub(crate) fn within(dir: &Path) -> Self {
         Self::Below { base: dir.to_owned(), roots: vec![Root { dir: dir.to_owned(), except: None }] }
+    }
+
+    /// What a client may have sent.
+    pub(crate) fn of_client(files: ClientFiles, state_dir: &Path, config: &Config) -> Self {
+        match files {
+            ClientFiles::Any => Self::Anywhere,
+            ClientFiles::OfAgent => {
+                let agent = config.agent(&config.default_agent());
+                Self::of_agent(&agent.workspace, state_dir, config.environment().temp_dir())
+            }
+        }
     }
 
     /// What the agent of a workspace may send: its workspace, the gateway's own media, temporary files. The state of the gateway is none

@@ -14,7 +14,7 @@ use super::MessageError;
 use super::actions::{self, Action, Aim, BROADCAST};
 use super::arguments::Arguments;
 use super::broadcast::broadcast;
-use super::files::{Files, Reach};
+use super::files::{ClientFiles, Files, Reach};
 use super::guard::{self, By, Mark};
 use super::place::{Finder, Place, Wish};
 use super::send;
@@ -34,6 +34,8 @@ pub struct MessageRequest {
     pub idempotency_key: String,
     /// Whether nothing is done.
     pub dry_run: bool,
+    /// Which files of this machine may be sent.
+    pub files: ClientFiles,
 }
 
 /// Does what a run's call of the tool asks for.
@@ -71,13 +73,14 @@ pub(crate) async fn perform_for_operator(
         Some(key) => runner.route_of(key).await.map(|address| Bound { address, message_id: None }),
         None => None,
     };
+    let reach = Reach::of_client(request.files, &runner.deps.state_dir, &config);
     let acting = Acting {
         id: format!("action:{}", request.idempotency_key),
         bound,
         by: By::Operator,
         turn: None,
         session_key: request.session_key.clone(),
-        files: Files::new(&runner.deps.state_dir, &config, Reach::Anywhere),
+        files: Files::new(&runner.deps.state_dir, &config, reach),
         cancel: None,
         needs_target: false,
         is_dry_run: request.dry_run,

@@ -2,12 +2,13 @@
 //! waits to be sent.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::AnswerMedia;
 
 use super::Runner;
-use crate::messages::files::{Files, Reach};
+use crate::messages::files::{ClientFiles, Files, Reach};
 use crate::reply::pipeline::media;
 
 /// The files of one reply.
@@ -19,9 +20,14 @@ pub(super) struct LoadedMedia {
 }
 
 impl Runner {
-    /// Takes files that somebody with access to this machine names: addresses of the web, and paths wherever they lead.
-    pub(crate) async fn load_files(&self, names: Vec<String>) -> Result<Vec<AnswerMedia>, String> {
-        let files = self.files(Reach::Anywhere);
+    /// Takes files that a client names: addresses of the web, and paths as far as it reaches.
+    pub(crate) async fn load_files(
+        &self,
+        names: Vec<String>,
+        reach: ClientFiles,
+    ) -> Result<Vec<AnswerMedia>, String> {
+        let config = Arc::clone(&self.settings().config);
+        let files = self.files(Reach::of_client(reach, &self.deps.state_dir, &config));
         let mut taken = Vec::with_capacity(names.len());
         for name in &names {
             taken.push(files.take(name).await?);

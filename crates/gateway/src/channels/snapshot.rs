@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{
-    AccountStatus, Channel, Issue, IssueKind, Probe, Switch, SwitchedOff, Unusable, switched_off,
+    AccountStatus, Channel, Issue, IssueKind, Probe, SET_THE_CLOCK, SwitchedOff, Unusable, clock_is_wrong,
+    switched_off,
 };
 use openclaw_config::Config;
 use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
@@ -126,7 +127,7 @@ pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
             continue;
         }
         let off = accounts.iter().map(|id| switched_off(&config, info.id, id)).collect::<Option<Vec<_>>>();
-        let by_plugin = off.iter().flatten().find(|off| off.of == Switch::Plugin);
+        let by_plugin = off.iter().flatten().find(|off| off.is_unwanted());
         let how = match (&off, by_plugin, configured.is_empty()) {
             (Some(_), Some(off), _) => format!("disabled: {off}. Run: {}", off.remedy()),
             (Some(_), None, _) => "disabled".to_owned(),
@@ -190,7 +191,8 @@ async fn one(
     let silent = state.dispatch.silent_groups(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
-    let facts = Facts { off, is_configured, is_stopped, problem, token, probed, counts, silent };
+    let platform = channel.info().label;
+    let facts = Facts { platform, off, is_configured, is_stopped, problem, token, probed, counts, silent };
     snapshot(config, name, &id, &stands, facts)
 }
 
@@ -251,6 +253,10 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         let message = format!("{}.", sentence(&off.to_string()));
         found.push(issue(IssueKind::Config, &message, format!("Run: {}", off.remedy())));
     }
+    if stands.clock_ahead_ms != 0 {
+        let message = format!("{}.", clock_is_wrong(stands.clock_ahead_ms, facts.platform));
+        found.push(issue(IssueKind::Runtime, &message, SET_THE_CLOCK.to_owned()));
+    }
     if !stands.unknown_names.is_empty() {
         let message = format!(
             "Nobody is known by {} of a list: such a name matches nobody.",
@@ -296,7 +302,7 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
 
 /// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
 fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
-    facts.off.as_ref().filter(|off| off.of == Switch::Plugin)
+    facts.off.as_ref().filter(|off| off.is_unwanted())
 }
 
 /// With a capital letter.
@@ -342,6 +348,8 @@ fn inbound(events: &[EventCount]) -> Value {
 
 /// What is known of an account besides how it stands.
 struct Facts {
+    /// Its platform's name, for people.
+    platform: &'static str,
     /// What switches it off.
     off: Option<SwitchedOff>,
     is_configured: bool,
@@ -403,6 +411,9 @@ fn snapshot(
     section.add_to(&mut fields);
     if !stands.unknown_names.is_empty() {
         fields.insert("unknownNames".to_owned(), json!(stands.unknown_names));
+    }
+    if stands.clock_ahead_ms != 0 {
+        fields.insert("clockAheadMs".to_owned(), json!(stands.clock_ahead_ms));
     }
     if let Some(probe) = facts.probed {
         if let Some(bot) = probe.details.get("bot") {

@@ -8,8 +8,9 @@ use openclaw_channels::{
     Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry,
 };
 use openclaw_dispatch::outbox::{Delivery, Enqueued, Posted};
-use openclaw_dispatch::{Digest, MessageError, MessageRequest, Mirrored};
+use openclaw_dispatch::{ClientFiles, Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
+use openclaw_protocol::access::Access;
 use openclaw_protocol::params::channels::{
     ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
 };
@@ -53,7 +54,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     if params.message.trim().is_empty() && urls.is_empty() {
         return Err(ErrorShape::invalid("invalid send params: message or media is required").into());
     }
-    let media = ctx.gateway.dispatch.load_files(urls).await.map_err(ErrorShape::invalid)?;
+    let media = ctx.gateway.dispatch.load_files(urls, files_for(&ctx)).await.map_err(ErrorShape::invalid)?;
     let answer = Answer {
         text: params.message,
         media,
@@ -87,6 +88,14 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     sent(&ctx, &posted, &address, &key)
 }
 
+/// Which files of this machine a client may have sent: who may administer the gateway can read all of them anyway.
+fn files_for(ctx: &RequestContext) -> ClientFiles {
+    match Access::Admin.is_granted_by(&ctx.connection().scopes) {
+        true => ClientFiles::Any,
+        false => ClientFiles::OfAgent,
+    }
+}
+
 /// Any other action, as the `message` tool does it.
 pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> Result<Value, Failure> {
     let mut args = params.params;
@@ -98,6 +107,7 @@ pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> 
         session_key: params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?,
         idempotency_key: params.idempotency_key,
         dry_run: params.dry_run.unwrap_or_default(),
+        files: files_for(&ctx),
     };
     let done = ctx.gateway.dispatch.message_action(&request).await;
     Ok(done.map_err(|error| match error {

@@ -8,7 +8,6 @@ use openclaw_config::write::Actor;
 use openclaw_protocol::AgentId;
 use openclaw_sessions::key::group::surface;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::credentials::Offer;
 use super::{exists, failure, reserved, wizard};
@@ -132,25 +131,13 @@ fn binding(text: &str, config: &Config) -> Result<NewBinding, String> {
     };
     let channel =
         surface(name).filter(|id| *id != "webchat").ok_or_else(|| format!("Unknown channel \"{name}\"."))?;
-    if let Some(key) = disabled_by(channel, config.document()) {
-        return Err(format!("Channel \"{channel}\" is disabled ({key})."));
+    if let Some(switch) = openclaw_config::plugin_switches(config.document(), channel).first() {
+        return Err(format!("Channel \"{channel}\" is disabled ({}).", switch.says()));
     }
     if account == Some("") {
         return Err(format!("No account in \"{text}\"; write {channel} or {channel}:<accountId>."));
     }
     Ok(NewBinding { channel: channel.to_owned(), account: account.map(str::to_owned) })
-}
-
-/// What in the config switches a channel's plugin off.
-fn disabled_by(channel: &str, document: &Value) -> Option<String> {
-    let is_off = openclaw_channels::plugin_is_off(document, channel);
-    let denied = document.pointer("/plugins/deny").and_then(Value::as_array);
-    let is_denied = denied.is_some_and(|list| list.iter().any(|id| id == channel));
-    match (is_off, is_denied) {
-        (true, _) => Some(format!("plugins.entries.{channel}.enabled is false")),
-        (false, true) => Some("it is in plugins.deny".to_owned()),
-        (false, false) => None,
-    }
 }
 
 fn report(new: &NewAgent, created: &Created, config: &Config, json: bool, context: &Context) {
@@ -210,7 +197,7 @@ mod tests {
             ("webchat", Err("Unknown channel \"webchat\".")),
             ("slack:", Err("No account in \"slack:\"; write slack or slack:<accountId>.")),
             ("discord", Err("Channel \"discord\" is disabled (plugins.entries.discord.enabled is false).")),
-            ("signal", Err("Channel \"signal\" is disabled (it is in plugins.deny).")),
+            ("signal", Err("Channel \"signal\" is disabled (plugins.deny names signal).")),
         ];
         for (text, expect) in rows {
             let got = binding(text, &config);

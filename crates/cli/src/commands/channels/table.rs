@@ -1,7 +1,7 @@
 //! The table of channels in `openclaw status`: what the gateway knows of the accounts at work, or what the configuration says where no
 //! gateway was asked.
 
-use openclaw_channels::{Channel, Platforms, Switch, Unusable, switched_off};
+use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, switched_off};
 use openclaw_config::Config;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
         (true, _, _) => "WARN",
     };
     let off = ids.iter().filter(|_| !is_on).find_map(|id| switched_off(config, info.id, id));
-    if let Some(off) = off.filter(|off| off.of == Switch::Plugin) {
+    if let Some(off) = off.filter(SwitchedOff::is_unwanted) {
         detail.push_str(&format!(" · {off} · run: {}", off.remedy()));
     }
     troubles.iter().for_each(|trouble| detail.push_str(&format!(" · {trouble}")));

@@ -1,7 +1,9 @@
-//! Names in allowlists that the running gateway could look up nowhere (decision 21). Only it knows: it asked the platforms at its start.
+//! What only the running gateway knows of its platforms: names in allowlists that it could look up nowhere (decision 21), and that this
+//! machine's clock is not theirs.
 
 use std::time::Duration;
 
+use openclaw_channels::{SET_THE_CLOCK, clock_is_wrong};
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::channels::ChannelsStatus;
 use openclaw_sessions::checkup::{Finding, Severity};
@@ -22,7 +24,17 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let accounts = channels.flat_map(|(channel, accounts)| {
         accounts.as_array().into_iter().flatten().map(move |account| (channel, account))
     });
-    accounts.filter_map(|(channel, account)| unknown(channel, account)).collect()
+    accounts
+        .flat_map(|(channel, account)| [unknown(channel, account), wrong_clock(channel, account)])
+        .flatten()
+        .collect()
+}
+
+fn wrong_clock(channel: &str, account: &Value) -> Option<Finding> {
+    let ahead = account.get("clockAheadMs")?.as_i64()?;
+    let platform = openclaw_channels::registry::by_name(channel).map_or(channel, |info| info.label);
+    let message = format!("{}. {SET_THE_CLOCK}.", clock_is_wrong(ahead, platform));
+    Some(Finding { id: "channels.clock", severity: Severity::Warning, message, repairs: Vec::new() })
 }
 
 fn unknown(channel: &str, account: &Value) -> Option<Finding> {

@@ -1,0 +1,133 @@
+//! By how much this machine's clock is wrong, told by the `Date` of Telegram's answers: how late something was heard is judged by the clock
+//! of whoever said it (spec `channels.md` §3.9).
+//!
+//! Which direction is safe: that something is *later* than our clock says only keeps commands from being obeyed, so that one answer is
+//! enough for it. That it is *fresher* makes commands obeyed that seem old, so that the last three answers have to say it, alike, and the
+//! smallest difference counts. An answer that was held up on its way (a cache, a machine that slept) is not asked what time it is. Telegram
+//! itself, or whoever can answer in its place, could forge the times of messages just as well; nobody else can change what is judged here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// A difference that is no larger says nothing; Unix milliseconds, as all here.
+const SMALLEST: i64 = 60_000;
+/// Answers that are looked at together.
+const LAST: usize = 3;
+/// An answer that took longer may have been held up on its way.
+const LONGEST: i64 = 60_000;
+
+/// What is known of it. Clones are the same place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PlatformClock(Arc<Mutex<Samples>>);
+
+#[derive(Debug, Default)]
+struct Samples {
+    last: VecDeque<i64>,
+    /// Whether the owner was told.
+    is_told: bool,
+}
+
+impl PlatformClock {
+    /// An answer came to a request; `date` is what it says of the time.
+    pub(super) fn answered(&self, asked_at: i64, answered_at: i64, date: Option<&str>) {
+        let Some(sample) = sample(asked_at, answered_at, date) else { return };
+        let mut samples = self.0.lock();
+        samples.last.push_back(sample);
+        if samples.last.len() > LAST {
+            samples.last.pop_front();
+        }
+        let ahead = ahead(&samples.last);
+        match (ahead, samples.is_told) {
+            (0, true) => tracing::info!("this machine's clock agrees with Telegram's again"),
+            (0, false) | (_, true) => {}
+            (_, false) => {
+                tracing::error!("{}. {}", crate::clock_is_wrong(ahead, "Telegram"), crate::SET_THE_CLOCK)
+            }
+        }
+        samples.is_told = ahead != 0;
+    }
+
+    /// By how much our clock is ahead; less than nothing where it is behind, 0 where it is right as far as is known.
+    pub(super) fn ahead(&self) -> i64 {
+        ahead(&self.0.lock().last)
+    }
+}
+
+/// By how much one answer says that our clock is ahead: it was written between the request and its arrival.
+fn sample(asked_at: i64, answered_at: i64, date: Option<&str>) -> Option<i64> {
+    if !(0..=LONGEST).contains(&answered_at.saturating_sub(asked_at)) {
+        return None;
+    }
+    let said = jiff::fmt::rfc2822::parse(date?.trim()).ok()?.timestamp().as_millisecond();
+    // It is told in whole seconds.
+    match (asked_at.saturating_sub(said), answered_at.saturating_sub(said)) {
+        (since_asked, _) if since_asked > 0 => Some(since_asked),
+        (_, since_answered) if since_answered < 0 => Some(since_answered),
+        _ => Some(0),
+    }
+}
+
+fn ahead(last: &VecDeque<i64>) -> i64 {
+    let (Some(least), Some(most)) = (last.iter().min(), last.iter().max()) else { return 0 };
+    let do_agree = last.len() == LAST && most.saturating_sub(*least) <= SMALLEST;
+    match *least {
+        least if least < -SMALLEST => least,
+        least if least > SMALLEST && do_agree => least,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000;
+
+    #[test]
+    fn later_is_believed_at_once_and_fresher_when_three_answers_agree() {
+        let rows: [(&[i64], i64); 13] = [
+            (&[], 0),
+            (&[0], 0),
+            (&[-MINUTE], 0),
+            // We are behind.
+            (&[-10 * MINUTE], -10 * MINUTE),
+            (&[0, 0, -10 * MINUTE], -10 * MINUTE),
+            (&[-10 * MINUTE, 0, 0], -10 * MINUTE),
+            // We are ahead.
+            (&[10 * MINUTE], 0),
+            (&[10 * MINUTE, 10 * MINUTE], 0),
+            (&[10 * MINUTE, 10 * MINUTE + 5, 10 * MINUTE + 9], 10 * MINUTE),
+            (&[MINUTE, MINUTE, MINUTE], 0),
+            (&[0, 10 * MINUTE, 10 * MINUTE], 0),
+            // An old answer that is given again and again.
+            (&[10 * MINUTE, 10 * MINUTE + 31_000, 10 * MINUTE + 62_000], 0),
+            (&[10 * MINUTE, -2 * MINUTE, 10 * MINUTE], -2 * MINUTE),
+        ];
+        for (last, expect) in rows {
+            assert_eq!(ahead(&last.iter().copied().collect()), expect, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_tells_the_time_if_it_was_not_held_up() {
+        // 1996-12-19T16:39:57Z
+        const DATE: &str = "Thu, 19 Dec 1996 16:39:57 GMT";
+        const AT: i64 = 851_013_597_000;
+        let rows = [
+            (AT - 100, AT + 900, Some(DATE), Some(0)),
+            (AT, AT + 30_000, Some(DATE), Some(0)),
+            (AT + 5 * MINUTE, AT + 5 * MINUTE + 30_000, Some(DATE), Some(5 * MINUTE)),
+            (AT - 5 * MINUTE - 30_000, AT - 5 * MINUTE, Some(DATE), Some(-5 * MINUTE)),
+            (AT, AT + 61_000, Some(DATE), None),
+            (AT, AT - 1, Some(DATE), None),
+            (AT, AT, None, None),
+            (AT, AT, Some("yesterday"), None),
+            (i64::MAX, i64::MAX, Some(DATE), Some(i64::MAX - AT)),
+        ];
+        for (asked_at, answered_at, date, expect) in rows {
+            assert_eq!(sample(asked_at, answered_at, date), expect, "{asked_at} {answered_at} {date:?}");
+        }
+    }
+}
