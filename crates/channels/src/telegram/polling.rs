@@ -50,11 +50,13 @@ pub(super) struct Polling {
     taken: Option<Taken>,
     failures: u32,
     limit: u32,
+    /// The last answer brought only what counts as taken.
+    has_passed_over: bool,
 }
 
 impl Polling {
     pub(super) fn new(taken: Option<Taken>) -> Self {
-        Self { taken, failures: 0, limit: BATCH }
+        Self { taken, failures: 0, limit: BATCH, has_passed_over: false }
     }
 
     /// What is asked for at this time.
@@ -103,6 +105,7 @@ impl Polling {
     pub(super) fn took(&mut self, highest: Option<i64>, now: i64) -> Option<Taken> {
         self.failures = 0;
         self.limit = BATCH;
+        self.has_passed_over = false;
         let update = highest.filter(|update| self.is_new(*update))?;
         self.taken = Some(Taken { update, at: now });
         self.taken
@@ -112,6 +115,12 @@ impl Polling {
     pub(super) fn not_taken(&mut self, chance: f64) -> Duration {
         self.failures = self.failures.saturating_add(1);
         pause(self.failures, chance)
+    }
+
+    /// Nothing of an answer was new. Whether that is so for the first time in a row, and the pause.
+    pub(super) fn passed_over(&mut self, chance: f64) -> (bool, Duration) {
+        let is_first = !std::mem::replace(&mut self.has_passed_over, true);
+        (is_first, self.not_taken(chance))
     }
 
     /// There was no answer.
@@ -227,6 +236,13 @@ mod tests {
             assert_eq!(polling.knows_all(ids), expect, "{ids:?}");
         }
         assert!(!Polling::new(None).knows_all(&[3]));
+        let mut polling = polling;
+        polling.not_taken(0.5);
+        let second = Duration::from_millis(3600);
+        assert_eq!(polling.passed_over(0.5), (true, second), "told, whatever failed before");
+        assert!(!polling.passed_over(0.5).0);
+        polling.took(None, 0);
+        assert!(polling.passed_over(0.5).0);
     }
 
     #[test]

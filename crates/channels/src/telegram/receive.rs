@@ -207,14 +207,14 @@ async fn hand_over(
 /// Nothing of an answer was new: its owner is told, and it is not asked for at once.
 fn passed_over(bot: &Bot, io: &AccountIo, polling: &mut Polling, file: &OffsetFile) -> Duration {
     let (last, file) = (polling.last().unwrap_or_default(), file.path().display());
-    let pause = polling.not_taken(rand::random());
+    let (is_first, pause) = polling.passed_over(rand::random());
     let why = format!(
         "Telegram brings only updates with numbers up to {last}, which was taken before: they are passed over until one is two minutes younger \
          than that one. If messages stay away: openclaw channels stop --channel telegram --account {0}, delete {file}, openclaw channels start \
          --channel telegram --account {0}",
         bot.id
     );
-    if polling.failures() == 1 {
+    if is_first {
         tracing::warn!(account = bot.id, "{why}");
     }
     io.status.update(|status| status.last_error = Some(why));

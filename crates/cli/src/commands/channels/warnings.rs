@@ -41,6 +41,13 @@ pub(in crate::commands) fn told(channel: &str, account: &Value) -> Vec<Warning> 
     issues.into_iter().flatten().filter_map(said).collect()
 }
 
+/// The platforms that somebody has set up.
+pub(in crate::commands) fn set_up(config: &Config) -> Vec<&'static str> {
+    let platforms = Platforms::default();
+    let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
+    set.map(|channel| channel.info().id).collect()
+}
+
 /// What keeps accounts from working that somebody has set up, by the configuration alone.
 pub(in crate::commands) fn of_configuration(config: &Config) -> Vec<Warning> {
     let platforms = Platforms::default();

@@ -26,7 +26,9 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let accounts = channels.flat_map(|(channel, accounts)| {
         accounts.as_array().into_iter().flatten().map(move |account| (channel, account))
     });
+    let set_up = warnings::set_up(&context.config_or_default());
     accounts
+        .filter(|(channel, _)| set_up.contains(&channel.as_str()))
         .flat_map(|(channel, account)| {
             let special = [unknown(channel, account), wrong_clock(channel, account)];
             special.into_iter().flatten().chain(issues(channel, account))
