@@ -402,7 +402,7 @@ pub struct Fetched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// It is larger than may be.
-    #[error("{} > limit {} MB", megabytes(*.size, *.limit), .limit / 1_000_000)]
+    #[error("{}", too_large(*.size, *.limit))]
     TooLarge {
         /// Bytes.
         size: u64,
@@ -417,10 +417,14 @@ pub enum FetchError {
     Failed(String),
 }
 
-/// A size above a limit. Where both are the same in whole megabytes, as of a file that was cut off there, that it is more is said.
-fn megabytes(size: u64, limit: u64) -> String {
-    const MB: u64 = 1_000_000;
-    if size / MB == limit / MB { format!("more than {} MB", limit / MB) } else { format!("{} MB", size / MB) }
+/// That a size is above a limit; of a file that was cut off there nobody knows by how much.
+fn too_large(size: u64, limit: u64) -> String {
+    let (size, limit) = (size / 1_000_000, limit / 1_000_000);
+    if size == limit {
+        format!("more than the limit of {limit} MB")
+    } else {
+        format!("{size} MB > limit {limit} MB")
+    }
 }
 
 /// What is shown while an answer is on its way.

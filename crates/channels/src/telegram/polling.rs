@@ -211,8 +211,9 @@ mod tests {
 
     #[test]
     fn numbers_begin_anew_with_something_that_was_said_clearly_later() {
+        type Said = [(i64, Option<i64>)];
         const AT: i64 = 10 * DAY;
-        let rows: [(&[(i64, Option<i64>)], Option<i64>); 6] = [
+        let rows: [(&Said, Option<i64>); 6] = [
             (&[], None),
             (&[(7, None), (5000, Some(AT))], None),
             (&[(7, Some(AT + CLEARLY))], None),
