@@ -7,6 +7,7 @@ use openclaw_testkit::{GatewayUnderTest, ReservedPort};
 use serde_json::{Value, json};
 
 use crate::channel_troubles::{has, ok};
+use crate::command::openclaw;
 use crate::telegram::{bot, open};
 use crate::telegram_groups::until;
 use crate::tools_invoke::request_at;
@@ -122,6 +123,39 @@ async fn a_token_file_that_cannot_be_read_is_named_with_the_reason() {
     }
     has(&ok(&gateway, &["channels", "status", "--probe"]).await, &["probe failed"]);
     gateway.logged(why).await.unwrap();
+    let unsent = openclaw(&gateway, &["message", "send", "--target", "5", "--message", "x"]).await;
+    unsent.failed(&["Channel is required (the token file /nowhere/token", "can't be read"]);
+}
+
+/// A list that the bot could not read is no list: the settings in force stay, and the bot with them.
+#[tokio::test]
+async fn a_list_with_something_else_than_ids_is_refused_and_the_bot_stays() {
+    let (server, model) = server_and_model().await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([5, null]));
+    gateway.logged("channels.telegram.groupAllowFrom.1: Invalid input").await.unwrap();
+    server.push(private_message(5, "hi"));
+    server.nth_answer("sendMessage", 1).await;
+    let rows = [
+        (
+            "channels.telegram.groups",
+            r#"{"-1": {"allowFrom": [{"id": 5}]}}"#,
+            "channels.telegram.groups.-1.allowFrom.0",
+        ),
+        ("commands.ownerAllowFrom", "[true]", "commands.ownerAllowFrom.0"),
+    ];
+    edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([5]));
+    for (key, value, place) in rows {
+        let refused = openclaw(&gateway, &["config", "set", key, value]).await;
+        refused.failed(&[&format!("{place}: Invalid input")]);
+    }
+    // What names nothing is valid, and told of.
+    edit(&gateway, |file| {
+        file["bindings"] = json!([{"agentId": "main", "match": {"channel": "telegrm"}}]);
+        file["messages"]["groupChat"]["mentionPatterns"] = json!(["("]);
+    });
+    gateway.logged("bindings.0.match.channel: unknown channel \"telegrm\"").await.unwrap();
+    gateway.logged("messages.groupChat.mentionPatterns.0: \"(\" is no regular expression").await.unwrap();
 }
 
 #[tokio::test]

@@ -210,6 +210,104 @@ async fn a_group_in_which_nobody_is_heard_is_told_of_once() {
     let status = ok(&gateway, &["channels", "status"]).await;
     has(&status, &["Nobody is heard in group -1002", "(List it in channels.telegram.groups)"]);
     assert!(!status.contains("-1001"), "{status}");
+    has(&ok(&gateway, &["doctor"]).await, &["Nobody is heard in group -1002"]);
+    // Looked at again where the configuration is another, though the group says nothing more.
+    let told = async |is_told: bool| {
+        until("the group is told of, or is not", async || {
+            if is_told {
+                // One that comes before the new settings is heard.
+                server.push(group_message(-1002, 5, "and now?"));
+            }
+            let status = ok(&gateway, &["channels", "status"]).await;
+            (status.contains("Nobody is heard in group -1002") == is_told).then_some(())
+        })
+        .await;
+    };
+    let set = async |key: &str, value: &str| {
+        ok(&gateway, &["config", "set", &format!("channels.telegram.{key}"), value]).await;
+    };
+    set("groups", r#"{"*": {"requireMention": true}}"#).await;
+    told(false).await;
+    set("groups", r#"{"-1001": {"requireMention": true}}"#).await;
+    told(true).await;
+    set("groupPolicy", "disabled").await;
+    told(false).await;
+}
+
+/// What belongs to an account alone goes with it, and what others take from above stays.
+#[tokio::test]
+async fn the_account_default_goes_with_its_token() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let mut gateway = bot(&server, &model, json!({"allowFrom": [5]}), json!({})).await;
+    let section = |gateway: &GatewayUnderTest| -> Value {
+        let text = std::fs::read(gateway.state_dir().join("openclaw.json")).unwrap();
+        let file: Value = serde_json::from_slice(&text).unwrap();
+        file["channels"]["telegram"].clone()
+    };
+    let telegram = |words: &[&'static str]| {
+        [&["channels"][..], &words[..1], &["--channel", "telegram"], &words[1..]].concat()
+    };
+    let work = "222222:AA-nobody-knows-this-token";
+    ok(&gateway, &telegram(&["add", "--account", "work", "--token", work])).await;
+    assert_eq!(section(&gateway)["botToken"], json!(server.token()));
+    let out = ok(&gateway, &telegram(&["logout", "--account", "default"])).await;
+    assert_eq!(out, "Cleared the token.\n");
+    let left = section(&gateway);
+    assert_eq!((&left["botToken"], &left["allowFrom"]), (&Value::Null, &json!([5])), "{left}");
+    assert_eq!(left["accounts"]["work"]["botToken"], work);
+
+    // Of two tokens for one account the newer one counts, wherever the older stood.
+    std::fs::write(gateway.home().join("tok.txt"), "333333:AA-a-token-in-a-file").unwrap();
+    let mut add = gateway.command();
+    add.current_dir(gateway.home());
+    add.args(telegram(&["add", "--account", "default", "--token-file", "tok.txt", "--name", "Mine"]));
+    let added = Ended::of(add).await;
+    let path = gateway.home().canonicalize().unwrap().join("tok.txt").display().to_string();
+    assert_eq!(added.code, Some(0), "{added:?}");
+    has(&added.out, &[&format!("Its token is read from {path} at each start.")]);
+    assert_eq!(section(&gateway)["accounts"]["default"]["tokenFile"], path);
+    ok(&gateway, &telegram(&["add", "--account", "default", "--use-env"])).await;
+    assert_eq!(section(&gateway)["accounts"]["default"]["tokenFile"], Value::Null);
+
+    gateway.terminate().await.unwrap();
+    ok(&gateway, &telegram(&["remove", "--account", "default", "--delete"])).await;
+    ok(&gateway, &telegram(&["remove", "--account", "work", "--delete"])).await;
+    let left = section(&gateway);
+    assert!(left.get("botToken").is_none() && left.get("accounts").is_none(), "{left}");
+}
+
+/// The doctor tells what `channels status` sends people to it for.
+#[tokio::test]
+async fn the_doctor_tells_what_the_status_warns_of() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let token = server.token();
+    let accounts = json!({
+        "a": {"botToken": token}, "b": {"botToken": token}, "c": {"botToken": "4:AA-a-token", "apiRoot": "nonsense"},
+        "d": {"tokenFile": "/nowhere/token"}, "e": {"botToken": "5:AA-nobody-knows-it"},
+    });
+    let mut gateway = bot(&server, &model, json!({"accounts": accounts}), json!({})).await;
+    let lines = [
+        "channels.telegram.apiRoot must be an https address",
+        "the token file /nowhere/token of Telegram account \"d\"",
+    ];
+    let lost = ["another account has the same bot token", "telegram e: ", "makes a new one."];
+    until("all of them have tried", async || {
+        let status = ok(&gateway, &["channels", "status"]).await;
+        lost.iter().all(|line| status.contains(line)).then_some(())
+    })
+    .await;
+    let told = openclaw(&gateway, &["doctor"]).await.out;
+    has(&told, &lines);
+    has(&told, &lost);
+    gateway.terminate().await.unwrap();
+    let told = openclaw(&gateway, &["doctor"]).await.out;
+    has(&told, &lines);
+    has(&told, &["telegram a, b: they have the same bot token, and only one of them can receive"]);
+    let unsent =
+        openclaw(&gateway, &["message", "send", "--target", "5", "--message", "x", "--account", "d"]).await;
+    assert_ne!(unsent.code, Some(0));
 }
 
 #[tokio::test]

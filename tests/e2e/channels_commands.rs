@@ -49,6 +49,10 @@ async fn the_commands_tell_what_is_there() {
         "{status}"
     );
     assert!(!status.contains("Group -1001"), "{status}");
+    assert!(
+        status.contains("works, bot:@fake_test_bot, reads all group messages: no (privacy mode)"),
+        "{status}"
+    );
     assert!(status.contains("privacy mode") && status.contains("- Run: openclaw doctor"), "{status}");
 
     let can = ok(&gateway, &["channels", "capabilities", "--channel", "telegram", "--target", "@team"]).await;

@@ -48,6 +48,9 @@ pub trait Channel: Send + Sync + 'static {
     /// The keys of an account's section that hold them.
     fn credential_keys(&self) -> &'static [&'static str];
 
+    /// What tells an account's credentials from those of another without being them; `None` where it has none.
+    fn credential_mark(&self, config: &Config, id: &str) -> Option<[u8; 32]>;
+
     /// Reads a target that a person, a model or a file wrote, such as `telegram:-100123:topic:42`.
     ///
     /// # Errors
@@ -399,7 +402,7 @@ pub struct Fetched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// It is larger than may be.
-    #[error("{} MB > limit {} MB", .size / 1_000_000, .limit / 1_000_000)]
+    #[error("{}", too_large(*.size, *.limit))]
     TooLarge {
         /// Bytes.
         size: u64,
@@ -412,6 +415,16 @@ pub enum FetchError {
     /// The network or the disk; it may be tried again.
     #[error("{0}")]
     Failed(String),
+}
+
+/// That a size is above a limit; of a file that was cut off there nobody knows by how much.
+fn too_large(size: u64, limit: u64) -> String {
+    let (size, limit) = (size / 1_000_000, limit / 1_000_000);
+    if size == limit {
+        format!("more than the limit of {limit} MB")
+    } else {
+        format!("{size} MB > limit {limit} MB")
+    }
 }
 
 /// What is shown while an answer is on its way.

@@ -6,6 +6,7 @@
 //! [`registry`] is the table of channels that exist.
 
 pub mod access;
+pub mod account_keys;
 mod address;
 mod channel;
 mod guessing;

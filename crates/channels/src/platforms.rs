@@ -9,7 +9,7 @@ use openclaw_sessions::settings::SessionSettings;
 use parking_lot::RwLock;
 
 use crate::telegram::Telegram;
-use crate::{Account, Address, Channel, StatusReport};
+use crate::{Account, Address, Channel, StatusReport, SwitchedOff, Unusable, switched_off};
 
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -78,6 +78,26 @@ impl Platforms {
         let default =
             bound.as_deref().and_then(named).or_else(|| named(DEFAULT_ACCOUNT)).or_else(|| ids.first());
         default.cloned()
+    }
+
+    /// That no platform can send, with what keeps one that is set up from it.
+    pub fn none_usable(&self, config: &Config) -> String {
+        let obstacle = |channel: &Arc<dyn Channel>| {
+            let id = channel.info().id;
+            config.document().pointer(&format!("/channels/{id}"))?;
+            let account = self.default_account(config, id)?;
+            match channel.account(config, &account).err()? {
+                Unusable::NotConfigured(why) => Some(why),
+                Unusable::Disabled => {
+                    let off = switched_off(config, id, &account).filter(SwitchedOff::is_unwanted)?;
+                    Some(format!("{} is {off}", channel.info().label))
+                }
+                Unusable::Unknown(_) => None,
+            }
+        };
+        let why = self.channels.iter().find_map(obstacle);
+        let why = why.unwrap_or_else(|| "no configured channels detected".to_owned());
+        format!("Channel is required ({}).", why.trim_end_matches('.'))
     }
 
     /// An account is started. It takes the place of one that was there.

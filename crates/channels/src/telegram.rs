@@ -108,6 +108,10 @@ impl Channel for Telegram {
         &["botToken", "tokenFile"]
     }
 
+    fn credential_mark(&self, config: &Config, id: &str) -> Option<[u8; 32]> {
+        BotToken::find(config, id).map(|token| token.digest())
+    }
+
     fn target(&self, written: &str) -> Result<Target, TargetError> {
         target::read(written)
     }

@@ -35,11 +35,6 @@ use crate::shared::Shared;
 use desks::{Desks, Sink};
 
 impl Dispatch {
-    /// The groups of an account that have written since the start, and in which nobody is heard.
-    pub fn silent_groups(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
-        self.shared().silent_groups.of(channel, account)
-    }
-
     /// Where the accounts of chat platforms hand in what they bring. Takes up what was brought before the last stop; asked for once,
     /// before any account is started.
     ///

@@ -1,6 +1,7 @@
 //! Whether a text names the agent (spec `channels.md` §2.6, `messages.md` §2.1).
 
-use regex::{Regex, RegexBuilder};
+use openclaw_config::mention_pattern;
+use regex::Regex;
 
 /// The ways in which an agent is named.
 #[derive(Debug, Clone, Default)]
@@ -8,20 +9,13 @@ pub struct Mentioned {
     patterns: Vec<Regex>,
 }
 
-/// Characters of a pattern that is built from a name.
-const LONGEST_PATTERN: usize = 10_000;
-
 impl Mentioned {
     /// By these regular expressions; those that are none are left out and given back, to be warned of.
     pub fn by(patterns: &[String]) -> (Self, Vec<String>) {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
         for written in patterns {
-            // `"\b"` in JSON is a backspace; a word boundary is meant.
-            let repaired = written.replace('\u{8}', "\\b");
-            let built =
-                RegexBuilder::new(&repaired).case_insensitive(true).size_limit(LONGEST_PATTERN * 100).build();
-            match built {
+            match mention_pattern(written) {
                 Ok(pattern) => found.push(pattern),
                 Err(_) => wrong.push(written.clone()),
             }

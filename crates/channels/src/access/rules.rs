@@ -132,7 +132,10 @@ impl Speaker<'_> {
         if self.conversation.kind == ConversationKind::Direct {
             return None;
         }
-        let Some(rules) = self.group_rules() else { return Some(Silence::NotListed) };
+        let Some(rules) = self.group_rules() else {
+            let is_wanted = self.policy(&[]) == GroupPolicy::Disabled;
+            return (!is_wanted).then_some(Silence::NotListed);
+        };
         let is_wanted = rules.iter().any(|rules| rules.enabled == Some(false));
         let names_nobody = self.policy(&rules) == GroupPolicy::Allowlist && self.heard_in(&rules).is_empty();
         (names_nobody && !is_wanted).then_some(Silence::NobodyListed)

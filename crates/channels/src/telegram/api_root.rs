@@ -44,6 +44,11 @@ impl ApiRoot {
             .then(|| Self { url: url.as_str().trim_end_matches('/').to_owned(), is_local })
     }
 
+    /// As it is written down.
+    pub(super) fn as_str(&self) -> &str {
+        &self.url
+    }
+
     /// Whether it is on this machine, where no proxy could reach it.
     pub(super) fn is_local(&self) -> bool {
         self.is_local

@@ -96,6 +96,11 @@ impl Client {
         }
     }
 
+    /// Where the Bot API is; without the token.
+    pub(super) fn root(&self) -> &ApiRoot {
+        &self.root
+    }
+
     /// What its answers say of this machine's clock.
     pub(super) fn clock(&self) -> &PlatformClock {
         &self.clock
@@ -154,7 +159,10 @@ impl Client {
     /// Begins to fetch a file.
     pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, ApiError> {
         let url = self.root.file(self.token.expose(), path);
-        let url = url.ok_or_else(|| ApiError::Lost("the path of the file is not one".to_owned()))?;
+        let url = url.ok_or_else(|| ApiError::Unread {
+            what: "the path that Telegram names for the file can't be used".to_owned(),
+            update: None,
+        })?;
         let sent = timeout(self.call, self.http.get(url).send()).await.map_err(|_| self.silent(self.call))?;
         let response = sent.map_err(|error| self.transport(error))?;
         let status = response.status().as_u16();

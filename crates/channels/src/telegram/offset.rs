@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use openclaw_config::private_file::{Durability, replace};
 use serde::{Deserialize, Serialize};
 
-/// The file. `botId` and `savedAt` are ours; OpenClaw leaves them out and ignores them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+use super::api_root::ApiRoot;
+use super::update::LAST_NUMBER;
+
+/// The file. `botId`, `savedAt` and `apiRoot` are ours; OpenClaw leaves them out and ignores them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Stored {
     version: u32,
@@ -15,6 +18,8 @@ struct Stored {
     bot_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     saved_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    api_root: Option<String>,
 }
 
 /// The last update that was taken, and when.
@@ -31,12 +36,20 @@ pub(super) struct Taken {
 pub(super) struct OffsetFile {
     path: PathBuf,
     bot: i64,
+    root: String,
 }
 
 impl OffsetFile {
-    /// The file of an account of a bot. What another bot has read says nothing of this one.
-    pub(super) fn new(state_dir: &Path, account: &str, bot: i64) -> Self {
-        Self { path: state_dir.join("telegram").join(file_name("update-offset", account)), bot }
+    /// The file of an account of a bot at a Bot API server. What another bot has read says nothing of this one, and another server may
+    /// number otherwise: asked from the beginning, it brings what was not confirmed, and the inbox knows what of that it had.
+    pub(super) fn new(state_dir: &Path, account: &str, bot: i64, root: &ApiRoot) -> Self {
+        let path = state_dir.join("telegram").join(file_name("update-offset", account));
+        Self { path, bot, root: root.as_str().to_owned() }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What it says; `None` where it says nothing of this bot. Blocking.
@@ -49,8 +62,12 @@ impl OffsetFile {
         if stored.version != 1 || stored.bot_id.is_some_and(|bot| bot != self.bot) {
             return None;
         }
+        if stored.api_root.is_some_and(|root| root != self.root) {
+            tracing::info!(path = %self.path.display(), "another Bot API server was read from before; this one is asked from the beginning");
+            return None;
+        }
         let at = stored.saved_at.or_else(|| modified(&self.path)).unwrap_or_default();
-        stored.last_update_id.filter(|id| *id >= 0).map(|update| Taken { update, at })
+        stored.last_update_id.filter(|id| (0..=LAST_NUMBER).contains(id)).map(|update| Taken { update, at })
     }
 
     /// Writes it. Blocking. Not synced: after a power cut some updates come again, and the inbox knows them.
@@ -60,6 +77,7 @@ impl OffsetFile {
             last_update_id: Some(taken.update),
             bot_id: Some(self.bot),
             saved_at: Some(taken.at),
+            api_root: Some(self.root.clone()),
         };
         let mut text = serde_json::to_vec_pretty(&stored)?;
         text.push(b'\n');
@@ -81,30 +99,39 @@ fn modified(path: &Path) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::Environment;
+
     use super::*;
 
+    fn root(text: Option<&str>) -> ApiRoot {
+        ApiRoot::find(text, &Environment::default()).unwrap()
+    }
+
     #[test]
-    fn what_is_written_is_read_by_the_same_bot_only() {
+    fn what_is_written_is_read_by_the_same_bot_at_the_same_server_only() {
         let dir = tempfile::tempdir().unwrap();
-        let file = OffsetFile::new(dir.path(), "my/bot", 7);
+        let (here, elsewhere) = (root(None), root(Some("https://a.example")));
+        let file = OffsetFile::new(dir.path(), "my/bot", 7, &here);
         assert_eq!(file.read(), None);
         file.write(Taken { update: 42, at: 5 }).unwrap();
         assert_eq!(file.read(), Some(Taken { update: 42, at: 5 }));
-        assert_eq!(OffsetFile::new(dir.path(), "my/bot", 8).read(), None);
+        assert_eq!(OffsetFile::new(dir.path(), "my/bot", 8, &here).read(), None);
+        assert_eq!(OffsetFile::new(dir.path(), "my/bot", 7, &elsewhere).read(), None);
         let text = std::fs::read_to_string(dir.path().join("telegram/update-offset-my_bot.json")).unwrap();
         assert_eq!(
             text,
-            "{\n  \"version\": 1,\n  \"lastUpdateId\": 42,\n  \"botId\": 7,\n  \"savedAt\": 5\n}\n"
+            "{\n  \"version\": 1,\n  \"lastUpdateId\": 42,\n  \"botId\": 7,\n  \"savedAt\": 5,\n  \"apiRoot\": \"https://api.telegram.org\"\n}\n"
         );
     }
 
     #[test]
     fn a_file_of_openclaw_counts_and_a_broken_one_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        let file = OffsetFile::new(dir.path(), "default", 7);
+        let file = OffsetFile::new(dir.path(), "default", 7, &root(None));
         std::fs::create_dir(dir.path().join("telegram")).unwrap();
         let rows = [
             (r#"{"version":1,"lastUpdateId":9}"#, Some(9)),
+            (r#"{"version":1,"lastUpdateId":9223372036854775807}"#, None),
             (r#"{"version":2,"lastUpdateId":9}"#, None),
             (r#"{"version":1,"lastUpdateId":null}"#, None),
             (r#"{"version":1,"lastUpd"#, None),

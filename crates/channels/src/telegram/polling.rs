@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use super::failure::{ApiError, Refusal};
 use super::offset::Taken;
+use super::update::LAST_NUMBER;
 use crate::Exit;
 
 /// Updates of one answer.
 const BATCH: u32 = 100;
 /// After a week without updates Telegram numbers anew from anywhere. Before that the old number is let go.
 const NUMBERS_LAST: i64 = 6 * 24 * 3600 * 1000;
+/// By how much something has to be younger than what was taken last before its lower number says that numbers began anew; Unix
+/// milliseconds. Clocks that differ by a minute are not known to differ.
+const CLEARLY: i64 = 2 * 60 * 1000;
+/// The longest pause that Telegram may ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(60 * 60);
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const GROWTH: f64 = 1.8;
@@ -44,11 +50,13 @@ pub(super) struct Polling {
     taken: Option<Taken>,
     failures: u32,
     limit: u32,
+    /// The last answer brought only what counts as taken.
+    has_passed_over: bool,
 }
 
 impl Polling {
     pub(super) fn new(taken: Option<Taken>) -> Self {
-        Self { taken, failures: 0, limit: BATCH }
+        Self { taken, failures: 0, limit: BATCH, has_passed_over: false }
     }
 
     /// What is asked for at this time.
@@ -60,6 +68,29 @@ impl Polling {
     /// Whether an update was not taken yet.
     pub(super) fn is_new(&self, update: i64) -> bool {
         self.taken.is_none_or(|taken| update > taken.update)
+    }
+
+    /// The last that was taken.
+    pub(super) fn last(&self) -> Option<i64> {
+        self.taken.map(|taken| taken.update)
+    }
+
+    /// Whether none of an answer's updates is new, though there are some. Telegram does not do that: it would be asked again and again.
+    pub(super) fn knows_all(&self, ids: &[i64]) -> bool {
+        !ids.is_empty() && !ids.iter().any(|id| self.is_new(*id))
+    }
+
+    /// Forgets what was taken last if an answer shows that Telegram numbers anew: what was said clearly after that can't have been taken
+    /// with it, whatever its number. Says the number that was forgotten. `said` has the updates with the times at which they were said,
+    /// where they tell; the inbox knows those of them that it had.
+    pub(super) fn begin_anew(&mut self, said: &[(i64, Option<i64>)]) -> Option<i64> {
+        let taken = self.taken?;
+        let is_later = |at: i64| at > taken.at.saturating_add(CLEARLY);
+        let shows = |(id, at): &(i64, Option<i64>)| *id <= taken.update && at.is_some_and(is_later);
+        said.iter().any(shows).then(|| {
+            self.taken = None;
+            taken.update
+        })
     }
 
     /// How far an answer with these updates reaches: to the end of what stands in it in order. Should one stand before lower ones, those
@@ -74,6 +105,7 @@ impl Polling {
     pub(super) fn took(&mut self, highest: Option<i64>, now: i64) -> Option<Taken> {
         self.failures = 0;
         self.limit = BATCH;
+        self.has_passed_over = false;
         let update = highest.filter(|update| self.is_new(*update))?;
         self.taken = Some(Taken { update, at: now });
         self.taken
@@ -85,20 +117,28 @@ impl Polling {
         pause(self.failures, chance)
     }
 
+    /// Nothing of an answer was new. Whether that is so for the first time in a row, and the pause.
+    pub(super) fn passed_over(&mut self, chance: f64) -> (bool, Duration) {
+        let is_first = !std::mem::replace(&mut self.has_passed_over, true);
+        (is_first, self.not_taken(chance))
+    }
+
     /// There was no answer.
     pub(super) fn failed(&mut self, error: &ApiError, chance: f64) -> Next {
         if let ApiError::Unread { update, .. } = error {
             let was_alone = self.limit == 1;
             // One by one they may be read.
             self.limit = 1;
-            if let Some(update) = update.filter(|update| was_alone && self.is_new(*update)) {
+            if let Some(update) =
+                update.filter(|update| was_alone && *update <= LAST_NUMBER && self.is_new(*update))
+            {
                 return Next::PassOver(update);
             }
         }
         let pause = self.not_taken(chance);
         match error.refusal() {
             Some(Refusal::Token) => Next::End(Exit::Refused(error.told())),
-            Some(Refusal::Slower(wait)) => Next::Pause(wait.max(pause)),
+            Some(Refusal::Slower(wait)) => Next::Pause(wait.max(pause).min(LONGEST_ASKED)),
             Some(_) | None => Next::Pause(pause),
         }
     }
@@ -170,6 +210,43 @@ mod tests {
     }
 
     #[test]
+    fn numbers_begin_anew_with_something_that_was_said_clearly_later() {
+        type Said = [(i64, Option<i64>)];
+        const AT: i64 = 10 * DAY;
+        let rows: [(&Said, Option<i64>); 6] = [
+            (&[], None),
+            (&[(7, None), (5000, Some(AT))], None),
+            (&[(7, Some(AT + CLEARLY))], None),
+            (&[(7, Some(AT + CLEARLY + 1))], Some(5000)),
+            (&[(4999, Some(AT - DAY)), (7, Some(AT + DAY))], Some(5000)),
+            // Above what was taken nothing has to begin anew.
+            (&[(5001, Some(AT + DAY))], None),
+        ];
+        for (said, expect) in rows {
+            let mut polling = Polling::new(Some(Taken { update: 5000, at: AT }));
+            assert_eq!(polling.begin_anew(said), expect, "{said:?}");
+            assert_eq!(polling.ask(AT).offset, expect.is_none().then_some(5001), "{said:?}");
+        }
+        assert_eq!(Polling::new(None).begin_anew(&[(7, Some(AT))]), None);
+    }
+
+    #[test]
+    fn an_answer_without_anything_new_is_known() {
+        let polling = Polling::new(Some(Taken { update: 9, at: 0 }));
+        for (ids, expect) in [(&[][..], false), (&[3, 9], true), (&[3, 10], false)] {
+            assert_eq!(polling.knows_all(ids), expect, "{ids:?}");
+        }
+        assert!(!Polling::new(None).knows_all(&[3]));
+        let mut polling = polling;
+        polling.not_taken(0.5);
+        let second = Duration::from_millis(3600);
+        assert_eq!(polling.passed_over(0.5), (true, second), "told, whatever failed before");
+        assert!(!polling.passed_over(0.5).0);
+        polling.took(None, 0);
+        assert!(polling.passed_over(0.5).0);
+    }
+
+    #[test]
     fn failures_pause_or_end_it() {
         let refused = |refusal| ApiError::Refused { status: 400, refusal, text: "x".to_owned() };
         let mut polling = Polling::new(None);
@@ -179,6 +256,8 @@ mod tests {
         let slower = refused(Refusal::Slower(Duration::from_secs(90)));
         assert_eq!(polling.failed(&slower, 0.5), Next::Pause(Duration::from_secs(90)), "longer than our own");
         assert_eq!(polling.failures(), 3);
+        let wild = refused(Refusal::Slower(Duration::from_secs(2_000_000_000)));
+        assert_eq!(polling.failed(&wild, 0.5), Next::Pause(LONGEST_ASKED));
         polling.took(None, 0);
         assert_eq!(polling.failures(), 0);
         assert!(matches!(polling.failed(&refused(Refusal::Token), 0.5), Next::End(Exit::Refused(_))));
@@ -194,5 +273,9 @@ mod tests {
         assert_eq!(polling.failed(&unread(Some(7)), 0.5), Next::PassOver(7));
         assert_eq!(polling.took(Some(7), 0), Some(Taken { update: 7, at: 0 }));
         assert_eq!(polling.ask(0), Ask { offset: Some(8), limit: 100 });
+        for _ in 0..2 {
+            let absurd = polling.failed(&unread(Some(i64::MAX)), 0.5);
+            assert!(matches!(absurd, Next::Pause(_)), "no such number is taken for the last one");
+        }
     }
 }

@@ -81,7 +81,7 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
 }
 
 async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
-    let mut offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id));
+    let mut offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id, bot.client.root()));
     let taken = offset.read().await;
     let mut polling = Polling::new(taken);
     let mut heard = Heard::until(taken.map(|taken| taken.at));
@@ -162,12 +162,25 @@ async fn hand_over(
     if ids.is_empty() && (!list.is_empty() || !updates.is_array()) {
         // It would be brought again at once, for ever.
         tracing::warn!(account = bot.id, "an answer of Telegram has no update that can be read");
+        let why = "Telegram's answers have no update with a number that it gives; they are passed over";
+        io.status.update(|status| status.last_error = Some(why.to_owned()));
         return Some(polling.not_taken(rand::random()));
+    }
+    let now = now_ms();
+    let times = Times { now, ahead: bot.client.clock().ahead() };
+    let said: Vec<(i64, Option<i64>)> = list
+        .iter()
+        .filter_map(|update| Some((update::id(update)?, update::said_at(update, times))))
+        .collect();
+    if let Some(before) = polling.begin_anew(&said) {
+        tracing::warn!(
+            account = bot.id,
+            before,
+            "Telegram numbers its updates anew; what it brings counts as new"
+        );
     }
     // One without a number is remembered as one that can't be read.
     let is_new = |update: &&Value| update::id(update).is_none_or(|id| polling.is_new(id));
-    let now = now_ms();
-    let times = Times { now, ahead: bot.client.clock().ahead() };
     let mut read: Vec<update::Update> =
         list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, times)).collect();
     let heard_now = pressed::date(&bot.client, &mut read, *heard, now).await;
@@ -180,12 +193,32 @@ async fn hand_over(
     }
     *heard = heard_now;
     callbacks.into_iter().for_each(|callback| answers.add(callback));
+    if polling.knows_all(&ids) {
+        return Some(passed_over(bot, io, polling, &offset.file));
+    }
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
         offset.write_down(&bot.id, taken).await;
         // What was taken is worked on first; asking for more can wait for as long as the disk needs then.
         tokio::task::yield_now().await;
     }
     None
+}
+
+/// Nothing of an answer was new: its owner is told, and it is not asked for at once.
+fn passed_over(bot: &Bot, io: &AccountIo, polling: &mut Polling, file: &OffsetFile) -> Duration {
+    let (last, file) = (polling.last().unwrap_or_default(), file.path().display());
+    let (is_first, pause) = polling.passed_over(rand::random());
+    let why = format!(
+        "Telegram brings only updates with numbers up to {last}, which was taken before: they are passed over until one is two minutes younger \
+         than that one. If messages stay away: openclaw channels stop --channel telegram --account {0}, delete {file}, openclaw channels start \
+         --channel telegram --account {0}",
+        bot.id
+    );
+    if is_first {
+        tracing::warn!(account = bot.id, "{why}");
+    }
+    io.status.update(|status| status.last_error = Some(why));
+    pause
 }
 
 /// An update that can't be read is not asked for for ever.
@@ -276,7 +309,12 @@ pub(super) fn works(io: &AccountIo, client: &Client) {
 /// Telegram has not.
 pub(super) fn failed(polling: &mut Polling, error: &ApiError, io: &AccountIo) -> Next {
     let next = polling.failed(error, rand::random());
-    let why = error.told();
+    let why = match (&next, error.refusal()) {
+        (Next::Pause(pause), Some(Refusal::Slower(_))) => {
+            format!("{}; it is asked again after {} s", error.told(), pause.as_secs())
+        }
+        (Next::Pause(_) | Next::PassOver(_) | Next::End(_), _) => error.told(),
+    };
     tracing::warn!(error = why, failures = polling.failures(), "Telegram can't be received from");
     io.status.update(|status| {
         status.connected = false;

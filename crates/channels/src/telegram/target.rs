@@ -16,6 +16,7 @@ pub(super) fn read(written: &str) -> Result<Target, TargetError> {
         return named(name).ok_or_else(refuse);
     }
     let (id, thread) = match split_topic(text) {
+        Some((_, thread)) if check_number(thread, "topic", "42").is_err() => return Err(refuse()),
         Some((id, thread)) => (id, Some(thread.to_owned())),
         None => (text, None),
     };
@@ -118,6 +119,10 @@ mod tests {
             ("two words", None),
             ("-1001:topic:", None),
             ("1:2:x", None),
+            ("-1001:topic:0", None),
+            ("-1001:0", None),
+            ("-1001:topic:-1", None),
+            ("-1001:topic:99999999999999999999", None),
             ("ab", None),
             ("0", None),
             ("99999999999999999999", None),

@@ -20,6 +20,8 @@ pub(super) const KINDS: &[&str] = &[
 ];
 /// The conversation of what can't be read.
 const UNKNOWN: &str = "unknown";
+/// Above it no number is one of Telegram's: confirmed, it would keep all that comes later from being brought.
+pub(super) const LAST_NUMBER: i64 = 1 << 53;
 /// Reactions of one update that are told; a person has three at most.
 const MOST_REACTIONS: usize = 10;
 
@@ -59,7 +61,22 @@ impl Times {
 
 /// The number of an update; without it nothing can be confirmed.
 pub(super) fn id(update: &Value) -> Option<i64> {
-    update.int("update_id").filter(|id| *id >= 0)
+    update.int("update_id").filter(|id| (0..=LAST_NUMBER).contains(id))
+}
+
+/// When what an update brings was said, in Unix milliseconds by our clock; `None` where it does not tell. A pressed button has the time of
+/// its message.
+pub(super) fn said_at(update: &Value, times: Times) -> Option<i64> {
+    const DATES: &[(&str, &str)] = &[
+        ("message", "date"),
+        ("channel_post", "date"),
+        ("edited_message", "edit_date"),
+        ("edited_channel_post", "edit_date"),
+        ("message_reaction", "date"),
+        ("my_chat_member", "date"),
+    ];
+    let date = DATES.iter().find_map(|(kind, key)| update.get(*kind)?.int(key));
+    date.filter(|seconds| *seconds > 0).map(|seconds| times.ours(seconds))
 }
 
 /// Reads an update for an account.
@@ -67,7 +84,12 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Upda
     let now = times.now;
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
     let Some(number) = id(update) else {
-        return one(Some(unreadable(&update.to_string(), account, "it has no number", now)));
+        return one(Some(unreadable(
+            &update.to_string(),
+            account,
+            "it has no number that Telegram gives",
+            now,
+        )));
     };
     let scene = Scene { number, account, me, times };
     let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.get(*kind)?))) else {

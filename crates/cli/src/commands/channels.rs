@@ -2,23 +2,28 @@
 
 mod capabilities;
 mod logs;
+mod remove;
 mod resolve;
 pub(super) mod table;
+pub(super) mod warnings;
 mod wizard;
 
 use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
-use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, registry, switched_off};
-use openclaw_config::write::{Actor, WriteError, set_value, unset_value, write};
+use openclaw_channels::account_keys::{names_of, without_credentials};
+use openclaw_channels::{Channel, Platforms, Unusable, registry, switched_off};
+use openclaw_config::write::{Actor, WriteError, write};
 use openclaw_config::{Config, value_path};
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
+use warnings::Warning;
 
 use crate::args::{AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
 use crate::client::{self, TargetFlags, Wait};
+use crate::commands::message::absolute;
 use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -42,7 +47,7 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
         ChannelsCommand::Status { probe, json, target } => status(context, target, *probe, *json),
         ChannelsCommand::Add(add) => self::add(context, add),
         ChannelsCommand::Remove { channel, account, delete } => {
-            remove(context, channel.as_deref(), account.as_deref(), *delete)
+            remove::run(context, channel.as_deref(), account.as_deref(), *delete)
         }
         ChannelsCommand::Logout { channel, account, target } => {
             let id = platform(channel)?.info().id;
@@ -226,7 +231,7 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
         for account in list.as_array().into_iter().flatten() {
             output::line(&line_of(label, account));
-            warnings.extend(warnings_of(id, account));
+            warnings.extend(warnings::told(id, account).iter().map(Warning::line));
         }
     }
     if !warnings.is_empty() {
@@ -240,18 +245,6 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         "Tip: https://docs.openclaw.ai/cli#status adds gateway health probes to status output (requires a reachable gateway).",
     );
     Ok(0)
-}
-
-/// What is wrong with an account, with what to do.
-fn warnings_of(channel: &str, account: &Value) -> Vec<String> {
-    let name = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
-    let issues = account.get("issues").and_then(Value::as_array);
-    let said = |issue: &Value| {
-        let text = |key: &str| issue.get(key).and_then(Value::as_str);
-        let fix = text("fix").map(|fix| format!(" ({fix})")).unwrap_or_default();
-        Some(format!("- {channel} {name}: {}{fix}", text("message")?))
-    };
-    issues.into_iter().flatten().filter_map(said).collect()
 }
 
 fn line_of(label: &str, account: &Value) -> String {
@@ -283,6 +276,11 @@ fn line_of(label: &str, account: &Value) -> String {
         words.extend(
             probe.pointer("/bot/username").and_then(Value::as_str).map(|name| format!("bot:@{name}")),
         );
+        let reads_all = probe.pointer("/bot/canReadAllGroupMessages").and_then(Value::as_bool);
+        words.extend(reads_all.map(|reads_all| {
+            let how = if reads_all { "yes" } else { "no (privacy mode)" };
+            format!("reads all group messages: {how}")
+        }));
     }
     let id = text("accountId").unwrap_or(DEFAULT);
     format!("- {label} {id}: {}", words.join(", "))
@@ -298,36 +296,18 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
     let mode = mode.unwrap_or("not set (openclaw setup sets it)");
     output::line(&format!("Mode: {mode}"));
     output::line("");
-    let mut warnings = Vec::new();
+    let warnings = warnings::of_configuration(config);
     for channel in Platforms::default().channels() {
         for account in channel.account_ids(config) {
             output::line(&offline_line(config, channel.as_ref(), &account));
-            warnings.extend(offline_warning(config, channel.as_ref(), &account));
         }
     }
     if !warnings.is_empty() {
         output::line("");
         output::line("Warnings:");
-        warnings.iter().for_each(|line| output::line(line));
+        warnings.iter().for_each(|warning| output::line(&warning.line()));
     }
     Ok(0)
-}
-
-/// What keeps an account from working that somebody has set up, by the configuration alone.
-fn offline_warning(config: &Config, channel: &dyn Channel, account: &str) -> Option<String> {
-    let id = channel.info().id;
-    if !is_set(config, channel) {
-        return None;
-    }
-    let why = match channel.account(config, account) {
-        Err(Unusable::NotConfigured(why)) => why,
-        Err(Unusable::Disabled) => {
-            let off = switched_off(config, id, account).filter(SwitchedOff::is_unwanted)?;
-            format!("{off} (Run: {})", off.remedy())
-        }
-        Ok(_) | Err(Unusable::Unknown(_)) => return None,
-    };
-    Some(format!("- {id} {account}: {why}"))
 }
 
 /// As a running gateway would tell, as far as the configuration knows.
@@ -392,21 +372,23 @@ fn add_account(
         return Err(Failure::usage("That is not a bot token: it looks like 123456789:AA…")
             .hint("Copy it whole from @BotFather, with the number and the colon in front."));
     }
+    let token_file = args.token_file.as_deref().map(str::trim).map(lasting);
     let loaded = &context.loaded;
     let has_accounts = loaded.snapshot.config.pointer(&format!("/channels/{id}/accounts")).is_some();
     let mut path = vec!["channels".to_owned(), id.to_owned()];
     if account != DEFAULT || has_accounts {
-        path.extend(["accounts".to_owned(), account.clone()]);
+        let own = names_of(&loaded.snapshot.parsed, channel.as_ref(), &account).into_iter().next();
+        path.extend(["accounts".to_owned(), own.unwrap_or_else(|| account.clone())]);
     }
-    let mut next = value_path::get(&loaded.snapshot.parsed, &path)
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    // What it had before, in whichever place, would go before what it gets now, or beside it.
+    let bare = without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account);
+    let mut document = bare.unwrap_or_else(|| loaded.snapshot.parsed.clone());
+    let mut next = value_path::get(&document, &path).and_then(Value::as_object).cloned().unwrap_or_default();
     next.insert("enabled".to_owned(), json!(true));
     let fields = [
         ("name", args.name.clone()),
         ("botToken", token.map(str::to_owned)),
-        ("tokenFile", args.token_file.clone()),
+        ("tokenFile", token_file.clone()),
         ("webhookUrl", args.webhook_url.clone()),
         ("webhookPath", args.webhook_path.clone()),
     ];
@@ -421,17 +403,11 @@ fn add_account(
         section.is_some_and(|own| own.contains_key("botToken") || own.contains_key("tokenFile"));
     let names_default = account != DEFAULT && !has_accounts && has_default;
     next.extend(more.map(|(key, value)| (key.to_owned(), value)));
-    if token.is_some() {
-        next.remove("tokenFile");
-    } else {
-        next.remove("botToken");
-    }
     let mut next = Value::Object(next);
     if names_default {
         path.pop();
         next = json!({DEFAULT: {}, account.as_str(): next});
     }
-    let mut document = loaded.snapshot.parsed.clone();
     value_path::set(&mut document, &path, next);
     let was_off = openclaw_config::plugin_switches(&loaded.snapshot.config, id);
     was_off.iter().for_each(|switch| switch.turn_on(&mut document));
@@ -445,7 +421,8 @@ fn add_account(
     output::line(&format!("Added {} account \"{account}\".", channel.info().label));
     output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
     output::line(&format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom."));
-    if let Some(file) = &args.token_file {
+    if let Some(file) = &token_file {
+        output::line(&format!("Its token is read from {file} at each start."));
         match std::fs::read_to_string(context.env().expand_path(file)) {
             Ok(written) if is_token(written.trim()) => {}
             Ok(_) => {
@@ -461,6 +438,11 @@ fn add_account(
     Ok(0)
 }
 
+/// A path that means the same wherever the gateway is started: whole, or from the home directory.
+fn lasting(file: &str) -> String {
+    if file.starts_with('~') || file.starts_with("${") { file.to_owned() } else { absolute(file) }
+}
+
 /// A number, a colon, and what is secret.
 fn is_token(token: &str) -> bool {
     let parts = token.split_once(':');
@@ -468,58 +450,6 @@ fn is_token(token: &str) -> bool {
         text.len() >= 8 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
     };
     parts.is_some_and(|(id, secret)| id.parse::<u64>().is_ok() && is_secret(secret))
-}
-
-fn remove(context: &Context, channel: Option<&str>, account: Option<&str>, delete: bool) -> Outcome {
-    let asks = channel.is_none() && stdin().is_terminal();
-    let name = match channel {
-        Some(name) => name.to_owned(),
-        None if asks => Questions::of_process().ask("Channel", "telegram")?,
-        None => return Err(Failure::usage("--channel is required")),
-    };
-    let channel = platform(&name)?;
-    let id = channel.info().id;
-    if asks && delete {
-        let question = format!("Delete the section of {id} {}", account.unwrap_or(DEFAULT));
-        if !Questions::of_process().confirm(&question)? {
-            return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
-        }
-    }
-    let account = normalize_account_id(account.unwrap_or_default());
-    let loaded = &context.loaded;
-    let keys = loaded.snapshot.config.pointer(&format!("/channels/{id}"));
-    let accounts = keys.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
-    let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == account);
-    let own = own.map(|(name, _)| name.clone());
-    let section = vec!["channels".to_owned(), id.to_owned()];
-    let is_unnamed = account == DEFAULT && accounts.is_none_or(Map::is_empty);
-    let is_of_environment = is_unnamed
-        && context.config().is_ok_and(|config| channel.credential_source(config, DEFAULT) == "env");
-    let path = match own {
-        Some(name) => [section, vec!["accounts".to_owned(), name]].concat(),
-        // Where no account has a name, the channel's own keys are the account `default`.
-        None if is_unnamed && (keys.is_some() || (is_of_environment && !delete)) => section,
-        None => {
-            let hint = if is_of_environment {
-                let variables = channel.info().credentials.join(", ");
-                format!("Its token is in the environment: take {variables} out of there.")
-            } else {
-                "openclaw channels list shows those there are; name one with --account.".to_owned()
-            };
-            let text =
-                format!("{id} has no account \"{account}\" in the configuration; nothing was changed.");
-            return Err(Failure::new("unknown-account", text).hint(hint));
-        }
-    };
-    if delete {
-        unset_value(loaded, &path, Actor::Cli).map_err(|error| refused(&error))?;
-        output::line(&format!("Deleted {} account \"{account}\".", channel.info().label));
-    } else {
-        let switch = [path, vec!["enabled".to_owned()]].concat();
-        set_value(loaded, &switch, json!(false), Actor::Cli).map_err(|error| refused(&error))?;
-        output::line(&format!("Disabled {} account \"{account}\".", channel.info().label));
-    }
-    Ok(0)
 }
 
 fn refused(error: &WriteError) -> Failure {

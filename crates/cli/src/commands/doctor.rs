@@ -111,6 +111,8 @@ impl Session<'_> {
         found.extend(places::findings(self.context));
         if self.running.is_some() {
             found.extend(running_channels::findings(self.context));
+        } else {
+            found.extend(running_channels::of_configuration(self.context));
         }
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.

@@ -89,11 +89,8 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
     };
     let usable: Vec<_> = platforms.channels().iter().filter(is_usable).collect();
     match usable.as_slice() {
-        [] => Err(Failure::new(
-            "channel-required",
-            "Error: Channel is required (no configured channels detected).",
-        )
-        .hint("Add one: openclaw channels add --channel telegram --token <token>")),
+        [] => Err(Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)))
+            .hint("Add one: openclaw channels add --channel telegram --token <token>")),
         [only] => Ok(Arc::clone(only)),
         several => {
             let list = several.iter().map(|channel| channel.info().id).collect::<Vec<_>>().join(", ");
@@ -304,7 +301,7 @@ fn absolute_media(params: &mut Map<String, Value>) {
 }
 
 /// A path as the gateway finds it, which has another working directory.
-fn absolute(path: &str) -> String {
+pub(super) fn absolute(path: &str) -> String {
     if path.contains("://") {
         return path.to_owned();
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::whole::is_channel;
 use crate::Issue;
+use crate::mention_pattern::regex_fault;
 use crate::value_path::items;
 
 const KEY: &str = "approvals.exec";
@@ -42,8 +43,7 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
     }
     for (at, pattern) in texts("sessionFilter") {
         if let Err(error) = Regex::new(&pattern) {
-            let why = error.to_string();
-            let why = why.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
+            let why = regex_fault(&error);
             let text = format!(
                 "\"{pattern}\" is no regular expression ({why}) and counts only as part of a session key"
             );

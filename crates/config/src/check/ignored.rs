@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::approvals::agent_ids;
 use super::rules::places;
+use super::whole::is_channel;
 use crate::duration::{DurationUnit, parse_duration};
+use crate::mention_pattern::{mention_pattern, regex_fault};
 use crate::{Environment, Issue};
 
 /// What is wrong with a text, and what is used in its place.
@@ -20,6 +22,9 @@ const LOOKS: &[(&str, Look)] = &[
     ("agents.defaults.heartbeat.activeHours.timezone", |name, _| zone(name, &["user", "local"])),
     ("agents.list.*.heartbeat.activeHours.timezone", |name, _| zone(name, &["user", "local"])),
     ("agents.defaults.contextPruning.ttl", pruning_ttl),
+    ("messages.groupChat.mentionPatterns.*", pattern),
+    ("agents.list.*.groupChat.mentionPatterns.*", pattern),
+    ("bindings.*.match.channel", |name, _| no_channel(name, "the binding never holds")),
     ("skills.load.extraDirs.*", directory),
     ("hooks.internal.load.extraDirs.*", directory),
 ];
@@ -34,7 +39,44 @@ pub(super) fn check(document: &Value, env: &Environment) -> Vec<Issue> {
         }
     }
     found.extend(unknown_agents(document));
+    found.extend(bound_agents(document));
+    for key in ["messages.queue.byChannel", "messages.queue.debounceMsByChannel"] {
+        let channels = places(document, &format!("{key}.*")).into_iter();
+        found.extend(channels.filter_map(|(path, _)| {
+            let name = path.strip_prefix(key)?.strip_prefix('.')?;
+            let problem = no_channel(name, "the setting is never used")?;
+            Some(Issue::new(path, problem))
+        }));
+    }
     found
+}
+
+/// Agents to which bindings lead, and that are not listed.
+fn bound_agents(document: &Value) -> Vec<Issue> {
+    let known = agent_ids(document);
+    let has_list = document.pointer("/agents/list").and_then(Value::as_array).is_some_and(|l| !l.is_empty());
+    let named = places(document, "bindings.*.agentId").into_iter();
+    let named = named.filter_map(|(path, name)| Some((path, name.as_str()?.trim())));
+    let unknown = named.filter(|(_, name)| !known.contains(&AgentId::normalize(name).to_string()));
+    let told = unknown.map(|(path, name)| {
+        let there = format!("there is no agent \"{name}\" (there is: {})", known.join(", "));
+        let happens = if has_list {
+            "the default agent answers in its place"
+        } else {
+            "it answers with the defaults, in a workspace of its own; list it in agents.list if that is meant"
+        };
+        Issue::new(path, format!("{there}: {happens}"))
+    });
+    told.collect()
+}
+
+fn no_channel(name: &str, happens: &str) -> Option<String> {
+    (!is_channel(name.trim())).then(|| format!("unknown channel \"{}\": {happens}", name.trim()))
+}
+
+fn pattern(text: &str, _: &Environment) -> Option<String> {
+    let why = regex_fault(&mention_pattern(text).err()?);
+    Some(format!("\"{text}\" is no regular expression ({why}) and matches nothing"))
 }
 
 /// Agents that may be given work, and that there are not.
@@ -112,6 +154,30 @@ mod tests {
         let allowed = json!(["*", "Main", "work", "ghost"]);
         let agents = json!({"agents": {"list": [{"id": "main", "subagents": {"allowAgents": allowed}}, {"id": "work"}]}});
         assert_eq!(paths(&agents), ["agents.list.0.subagents.allowAgents.3"]);
+        let bound = |agents: Value| {
+            json!({
+                "agents": agents,
+                "bindings": [
+                    {"agentId": "Main", "match": {"channel": "Telegram"}},
+                    {"agentId": "nope", "match": {"channel": "telegrm"}},
+                ],
+                "messages": {
+                    "groupChat": {"mentionPatterns": ["\u{8}bot\u{8}", "("]},
+                    "queue": {"byChannel": {"telegram": "steer", "telegrm": "steer", "webchat": "steer"}},
+                },
+            })
+        };
+        for agents in [json!({"list": [{"id": "main"}]}), json!({})] {
+            assert_eq!(
+                paths(&bound(agents)),
+                [
+                    "messages.groupChat.mentionPatterns.1",
+                    "bindings.1.match.channel",
+                    "bindings.1.agentId",
+                    "messages.queue.byChannel.telegrm",
+                ]
+            );
+        }
         let dirs = json!({"skills": {"load": {"extraDirs": ["/", "~/gone"]}}, "hooks": {"internal": {"load": {"extraDirs": ["/gone"]}}}});
         assert_eq!(paths(&dirs), ["skills.load.extraDirs.1", "hooks.internal.load.extraDirs.0"]);
     }

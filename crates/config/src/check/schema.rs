@@ -189,6 +189,10 @@ pub(super) fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fa
     if let Some(members) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
         return check_union(members, value, path);
     }
+    if let Some(kinds) = schema.get("type").and_then(Value::as_array) {
+        let members: Vec<Value> = kinds.iter().map(|kind| json!({"type": kind})).collect();
+        return check_union(&members, value, path);
+    }
     if let Some(only) = schema.get("const") {
         return if only == value { Vec::new() } else { fault(one_of(vec![only.clone()])) };
     }

@@ -1,18 +1,29 @@
 //! Groups that write and in which nobody is heard, because the configuration does not name them: told once in the log, and by
-//! `channels.status` until the next start.
+//! `channels.status` until the next start, or until the configuration is another and lets them in.
 
 use std::collections::BTreeMap;
 
-use openclaw_channels::access::Silence;
-use openclaw_channels::{Address, Conversation};
+use openclaw_channels::access::{Silence, Speaker};
+use openclaw_channels::{Address, Conversation, Sender};
 use parking_lot::Mutex;
+
+use super::door;
+use crate::handle::Dispatch;
 
 /// Groups that are remembered; a bot that anybody may take into groups is in many.
 const MOST: usize = 200;
 
 /// Those seen since the start.
 #[derive(Debug, Default)]
-pub(crate) struct SilentGroups(Mutex<BTreeMap<Place, SilentGroup>>);
+pub(crate) struct SilentGroups(Mutex<BTreeMap<Place, Seen>>);
+
+/// A group as it was seen last.
+#[derive(Debug)]
+struct Seen {
+    at: Address,
+    conversation: Conversation,
+    why: Silence,
+}
 
 /// Channel, account and group.
 type Place = (String, String, String);
@@ -32,14 +43,14 @@ impl SilentGroups {
     /// Remembers a group, and says so in the log the first time.
     pub(super) fn note(&self, at: &Address, conversation: &Conversation, why: Silence) {
         let place = (at.channel.clone(), at.account.clone(), at.target.clone());
-        let group = SilentGroup { id: at.target.clone(), title: conversation.title.clone(), why };
         let mut groups = self.0.lock();
         if groups.len() >= MOST && !groups.contains_key(&place) {
             return;
         }
-        if groups.insert(place, group.clone()).is_none_or(|before| before.why != why) {
-            let SilentGroup { id, title, why } = group;
-            tracing::info!(channel = %at.channel, account = %at.account, group = %id, title, "nobody is heard in a group: {why}");
+        let seen = Seen { at: at.clone(), conversation: conversation.clone(), why };
+        if groups.insert(place, seen).is_none_or(|before| before.why != why) {
+            let (group, title) = (&at.target, &conversation.title);
+            tracing::info!(channel = %at.channel, account = %at.account, %group, title, "nobody is heard in a group: {why}");
         }
     }
 
@@ -51,10 +62,34 @@ impl SilentGroups {
         }
     }
 
-    /// Those of an account.
-    pub(crate) fn of(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
-        let groups = self.0.lock();
-        let own = groups.iter().filter(|((of, by, _), _)| of == channel && by == account);
-        own.map(|(_, group)| group.clone()).collect()
+    /// Those of an account, each looked at again; one in which somebody is heard now is forgotten.
+    fn of(&self, channel: &str, account: &str, look: impl Fn(&Seen) -> Option<Silence>) -> Vec<SilentGroup> {
+        let mut found = Vec::new();
+        self.0.lock().retain(|(of, by, id), seen| {
+            if of != channel || by != account {
+                return true;
+            }
+            let Some(why) = look(seen) else { return false };
+            seen.why = why;
+            found.push(SilentGroup { id: id.clone(), title: seen.conversation.title.clone(), why });
+            true
+        });
+        found
+    }
+}
+
+impl Dispatch {
+    /// The groups of an account that have written since the start, and in which nobody is heard by the configuration as it is now.
+    pub fn silent_groups(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
+        let now = self.runner().settings();
+        let Some(platform) = self.runner().deps.platforms.channel(channel) else { return Vec::new() };
+        let Ok(settings) = door::access(self, &now.config, channel, account) else { return Vec::new() };
+        let nobody = Sender::default();
+        self.shared().silent_groups.of(channel, account, |seen| {
+            let Seen { at, conversation, .. } = seen;
+            let channel = platform.as_ref();
+            let (settings, sender) = (&settings, &nobody);
+            Speaker { channel, settings, paired: &[], address: at, conversation, sender }.silence()
+        })
     }
 }

@@ -61,9 +61,7 @@ impl Finder<'_> {
 
     fn only(self) -> Result<&'static str, MessageError> {
         match self.configured().as_slice() {
-            [] => Err(MessageError::Invalid(
-                "Channel is required (no configured channels detected).".to_owned(),
-            )),
+            [] => Err(MessageError::Invalid(self.platforms.none_usable(self.config))),
             [only] => Ok(only),
             several => Err(MessageError::Invalid(format!(
                 "Channel is required when multiple channels are configured: {}",

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_channels::account_keys::take_credentials;
 use openclaw_channels::{Channel, Unusable, registry, switched_off};
-use openclaw_config::write::{Actor, WriteError, unset_value};
+use openclaw_config::write::Actor;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     ChannelAccountParams, ChannelAccountResult, ChannelsLogoutParams, ChannelsLogoutResult,
@@ -63,18 +64,9 @@ pub(super) async fn logout(
 ) -> Result<ChannelsLogoutResult, Failure> {
     let (channel, account_id) = named(&ctx, &params, "channels.logout")?;
     let id = channel.info().id;
-    let path = credential_path(&ctx, id, &account_id);
-    let keys = channel.credential_keys();
-    let removed = change(&ctx, move |loaded| {
-        let mut any = false;
-        for key in keys {
-            let mut path = path.clone();
-            path.push((*key).to_owned());
-            // The text on disk is newer after each.
-            any |= unset_value(loaded, &path, Actor::Rpc)?.is_some();
-        }
-        Ok::<_, WriteError>(any)
-    });
+    let (platform, account) = (Arc::clone(&channel), account_id.clone());
+    let removed =
+        change(&ctx, move |loaded| take_credentials(loaded, platform.as_ref(), &account, Actor::Rpc));
     let cleared = removed.await?;
     let source = channel.credential_source(&ctx.gateway.config(), &account_id);
     Ok(ChannelsLogoutResult {
@@ -84,19 +76,6 @@ pub(super) async fn logout(
         logged_out: source == "none",
         env_token: source == "env",
     })
-}
-
-/// Where the file has an account's keys.
-fn credential_path(ctx: &RequestContext, channel: &str, account: &str) -> Vec<String> {
-    let config = ctx.gateway.config();
-    let pointer = format!("/channels/{channel}/accounts");
-    let accounts = config.document().pointer(&pointer).and_then(serde_json::Value::as_object);
-    let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == account);
-    let section = ["channels", channel].map(str::to_owned).to_vec();
-    match own {
-        Some((name, _)) => [section, vec!["accounts".to_owned(), name.clone()]].concat(),
-        None => section,
-    }
 }
 
 /// The platform and account that a request names.

@@ -175,10 +175,7 @@ async fn place(
             };
             let ids = platforms.channels().iter().map(|channel| channel.info().id);
             match ids.filter(usable).collect::<Vec<_>>().as_slice() {
-                [] => {
-                    let text = "Channel is required (no configured channels detected).";
-                    return Err(ErrorShape::invalid(text).into());
-                }
+                [] => return Err(ErrorShape::invalid(platforms.none_usable(&config)).into()),
                 [only] => (*only).to_owned(),
                 several => {
                     let list = several.join(", ");

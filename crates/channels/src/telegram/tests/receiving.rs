@@ -202,3 +202,35 @@ async fn an_old_press_is_as_old_as_what_was_said_before_it() {
     }
     running.stop().await;
 }
+
+#[tokio::test]
+async fn numbers_below_what_was_taken_are_told_of_and_begin_anew_with_something_younger() {
+    let scene = Scene::new().await;
+    let inbox = Inbox::new();
+    let last = scene.server.push(private_message(5, "one"));
+    let running = scene.start(&inbox);
+    inbox.holds(1).await;
+    scene.server.all_confirmed().await;
+    let below = |number: i64, text: &str, later: i64| {
+        let mut update = private_message(5, text);
+        update["update_id"] = json!(number);
+        update["message"]["message_id"] = json!(number);
+        update["message"]["date"] = json!(scene.server.now() + later);
+        update
+    };
+    // No number of Telegram's: it is not taken for the last one.
+    scene.server.push_again(below(i64::MAX, "absurd", 0));
+    running
+        .until(|status| status.last_error.as_ref().is_some_and(|why| why.contains("no update with a number")))
+        .await;
+    scene.server.push_again(below(3, "of the same time", 0));
+    let status = running
+        .until(|status| status.last_error.as_ref().is_some_and(|why| why.contains("passed over until")))
+        .await;
+    assert!(status.connected && status.last_error.unwrap().contains(&format!("up to {last}")));
+    assert_eq!(scene.offset(), Some(last));
+    scene.server.push_again(below(4, "much later", 600));
+    assert_eq!(inbox.texts(2).await, ["one", "much later"]);
+    running.stop().await;
+    assert_eq!(scene.offset(), Some(4));
+}

@@ -1,5 +1,6 @@
-//! What only the running gateway knows of its platforms: names in allowlists that it could look up nowhere (decision 21), and that this
-//! machine's clock is not theirs.
+//! What is wrong with the accounts of platforms, as `openclaw channels status` warns of it. Only a running gateway knows which names in
+//! allowlists it could look up nowhere (decision 21), that this machine's clock is not theirs, and what they refuse; without one the
+//! configuration says what it can.
 
 use std::time::Duration;
 
@@ -10,24 +11,50 @@ use openclaw_sessions::checkup::{Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::client::{self, TargetFlags, Wait};
+use crate::commands::channels::warnings::{self, Warning};
 use crate::context::Context;
 
 /// A gateway that says nothing for so long is left alone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What it says of them.
+/// What the running gateway says of them.
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let flags = TargetFlags::default();
     let asked = client::call(context, &flags, ChannelsStatus::NAME, json!({}), Wait::First, PATIENCE);
-    let Ok(status) = client::block_on(asked) else { return Vec::new() };
+    let Ok(status) = client::block_on(asked) else { return of_configuration(context) };
     let channels = status.get("channelAccounts").and_then(Value::as_object).into_iter().flatten();
     let accounts = channels.flat_map(|(channel, accounts)| {
         accounts.as_array().into_iter().flatten().map(move |account| (channel, account))
     });
+    let set_up = warnings::set_up(&context.config_or_default());
     accounts
-        .flat_map(|(channel, account)| [unknown(channel, account), wrong_clock(channel, account)])
-        .flatten()
+        .filter(|(channel, _)| set_up.contains(&channel.as_str()))
+        .flat_map(|(channel, account)| {
+            let special = [unknown(channel, account), wrong_clock(channel, account)];
+            special.into_iter().flatten().chain(issues(channel, account))
+        })
         .collect()
+}
+
+/// What the configuration alone says of them. Which platforms are switched off stands in its own warnings.
+pub(super) fn of_configuration(context: &Context) -> Vec<Finding> {
+    let config = context.config_or_default();
+    warnings::of_configuration(&config).iter().filter(|warning| !warning.is_switch).map(finding).collect()
+}
+
+/// What keeps an account from working, but for what stands in findings of its own.
+fn issues(channel: &str, account: &Value) -> Vec<Finding> {
+    let told = warnings::told(channel, account).into_iter();
+    let own = [SET_THE_CLOCK, "Nobody is known by "];
+    told.filter(|warning| !warning.is_switch && !own.iter().any(|own| warning.text.contains(own)))
+        .map(|warning| finding(&warning))
+        .collect()
+}
+
+fn finding(warning: &Warning) -> Finding {
+    let message = warning.line();
+    let message = message.trim_start_matches("- ").to_owned();
+    Finding { id: "channels.account", severity: Severity::Warning, message, repairs: Vec::new() }
 }
 
 fn wrong_clock(channel: &str, account: &Value) -> Option<Finding> {
