@@ -1,3 +1,4 @@
+mod dead_conversations;
 mod platform;
 mod simulation;
 
