@@ -410,7 +410,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["✅ Thrown away: send:a:1"]);
     server.has_made("what stood behind it", |made| made.len() == 1).await;
     assert_eq!(seen(&server), ["b"]);
-    has(&ok(&gateway, &["trace", "send:a:1"]).await, &[": failed, thrown away by hand: "]);
+    has(&ok(&gateway, &["trace", "send:a:1"]).await, &[": failed, 2 tries, thrown away by hand: "]);
     gateway.crash_and_restart().await.unwrap();
     connected(&server).await;
     has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["send:a:1 was thrown away."]);

@@ -66,7 +66,7 @@ impl HealthMonitor {
     }
 
     /// Tells in the log of messages that wait for accounts that are not configured, once for as many.
-    fn tell_missing(&self, missing: Vec<MissingAccount>) {
+    pub(crate) fn tell_missing(&self, missing: Vec<MissingAccount>) {
         let told = std::mem::replace(&mut *self.missing.lock(), missing.clone());
         for one in missing.iter().filter(|one| !told.contains(one)) {
             let MissingAccount { channel, account, .. } = one;
@@ -114,8 +114,7 @@ impl GatewayState {
     async fn make_health(&self, probe: Option<Duration>) -> Arc<HealthSnapshot> {
         let _turn = self.health.turn.lock().await;
         let changes = self.health.changes.load(Ordering::Relaxed);
-        let mut channels = crate::channels::snapshot::health(self, probe).await;
-        self.health.tell_missing(std::mem::take(&mut channels.missing));
+        let channels = crate::channels::snapshot::health(self, probe).await;
         let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), channels).await);
         *self.health.last.lock() =
             Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });

@@ -76,7 +76,9 @@ fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
 /// The platforms that are set up, as the health snapshot shows them. `probe` is how long they may take to be asked.
 pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> ChannelsHealth {
     let config = state.config();
-    let mut found = ChannelsHealth { missing: missing(state, &config).await, ..ChannelsHealth::default() };
+    // It is made every minute: the log hears of them.
+    missing(state, &config).await;
+    let mut found = ChannelsHealth::default();
     for channel in state.platforms.channels() {
         let info = channel.info();
         let is_set_up = config.document().pointer(&format!("/channels/{}", info.id)).is_some()
@@ -112,8 +114,6 @@ pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> Cha
 pub(crate) struct ChannelsHealth {
     pub(crate) channels: Map<String, Value>,
     pub(crate) order: Vec<String>,
-    /// Not part of it.
-    pub(crate) missing: Vec<MissingAccount>,
     pub(crate) labels: Map<String, Value>,
 }
 
@@ -144,7 +144,7 @@ impl MissingAccount {
         "throw away: openclaw message discard <id> (list: openclaw message failed)";
 }
 
-/// The accounts that the configuration does not know, and for which messages wait.
+/// The accounts that the configuration does not know, and for which messages wait. The log is told of those that are new.
 async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
     let waiting = state.dispatch.outbox().waiting_accounts().await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for accounts can't be read");
@@ -154,7 +154,10 @@ async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
         state.platforms.channel(channel).is_some_and(|one| one.account_ids(config).contains(account))
     };
     let missing = waiting.into_iter().filter(|((channel, account), _)| !is_known(channel, account));
-    missing.map(|((channel, account), pending)| MissingAccount { channel, account, pending }).collect()
+    let missing: Vec<MissingAccount> =
+        missing.map(|((channel, account), pending)| MissingAccount { channel, account, pending }).collect();
+    state.health.tell_missing(missing.clone());
+    missing
 }
 
 /// A line for each platform that is set up, and one for each of its accounts (spec `cli.md` §3.1).
