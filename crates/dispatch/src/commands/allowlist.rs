@@ -226,7 +226,7 @@ impl Place {
         let accounts = [channel, &["accounts".to_owned()]].concat();
         let sections = value_path::get(parsed, &accounts)?.as_object()?;
         let name = sections.keys().find(|name| normalize_account_id(name) == self.account)?;
-        Some([accounts.as_slice(), &[name.clone()]].concat())
+        Some([accounts.as_slice(), std::slice::from_ref(name)].concat())
     }
 
     /// Where a list lies in a section.
