@@ -66,8 +66,8 @@ impl HealthMonitor {
     }
 
     /// Tells in the log of messages that wait for accounts that are not configured, once for as many.
-    pub(crate) fn tell_missing(&self, missing: Vec<MissingAccount>) {
-        let told = std::mem::replace(&mut *self.missing.lock(), missing.clone());
+    pub(crate) fn tell_missing(&self, missing: &[MissingAccount]) {
+        let told = std::mem::replace(&mut *self.missing.lock(), missing.to_owned());
         for one in missing.iter().filter(|one| !told.contains(one)) {
             let MissingAccount { channel, account, .. } = one;
             tracing::warn!(channel, account, "{}; {}", one.told(), MissingAccount::REMEDY);

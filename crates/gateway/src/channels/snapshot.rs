@@ -156,7 +156,7 @@ async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
     let missing = waiting.into_iter().filter(|((channel, account), _)| !is_known(channel, account));
     let missing: Vec<MissingAccount> =
         missing.map(|((channel, account), pending)| MissingAccount { channel, account, pending }).collect();
-    state.health.tell_missing(missing.clone());
+    state.health.tell_missing(&missing);
     missing
 }
 
