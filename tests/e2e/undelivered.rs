@@ -1,7 +1,7 @@
 //! What could not be sent and was given up, through the front door: it is listed, sent again and thrown away by hand.
 
 use openclaw_testkit::DEADLINE;
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
 use serde_json::json;
 
@@ -205,6 +205,49 @@ async fn what_is_tried_again_while_its_account_is_off_waits_and_says_so() {
     assert_eq!(seen(&server), ["later"]);
 }
 
+/// The account was given a name while the answer was made: what waits for the old one is told everywhere, and sent when it is there again.
+#[tokio::test]
+async fn an_answer_whose_account_was_renamed_waits_and_is_told_of() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |_| Reply::text("late").after(Step::Wait(held.clone()))).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    server.push(private_message(5, "slow"));
+    model.arrived(1).await;
+    let set = async |key: &str, value: &str| {
+        ok(&gateway, &["config", "set", &format!("channels.telegram.{key}"), value]).await
+    };
+    let unset =
+        async |key: &str| ok(&gateway, &["config", "unset", &format!("channels.telegram.{key}")]).await;
+    set("accounts.work.botToken", &server.token()).await;
+    unset("botToken").await;
+    let says = async |command: &[&str], are: &[&str]| {
+        until(are[0], async || {
+            let said = openclaw(&gateway, command).await.out;
+            are.iter().all(|one| said.contains(one)).then_some(())
+        })
+        .await;
+    };
+    says(&["channels", "status"], &["Telegram work: enabled, configured, running"]).await;
+    gate.open();
+    let waits = "1 message waits for telegram account \"default\", which is not configured; it is sent when it is there again";
+    let remedy = "hrow away: openclaw message discard <id> (list: openclaw message failed)";
+    says(&["channels", "status"], &[waits, remedy, "unsent:1"]).await;
+    says(&["status"], &[waits]).await;
+    says(&["status", "--json"], &["which is not configured; it is sent when it is there again", remedy])
+        .await;
+    says(&["message", "failed"], &["What waits and is sent by itself:", "late"]).await;
+    gateway.logged(waits).await.unwrap();
+    assert_eq!(seen(&server), [""; 0]);
+    set("botToken", &server.token()).await;
+    unset("accounts").await;
+    server.has_made("it", |made| made.len() == 1).await;
+    assert_eq!(seen(&server), ["late"]);
+    assert!(!ok(&gateway, &["channels", "status"]).await.contains("which is not configured"));
+}
+
 #[tokio::test]
 async fn an_answer_that_meets_a_platform_that_is_down_waits_and_is_not_given_up() {
     let server = TelegramServer::start().await;
@@ -367,7 +410,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["✅ Thrown away: send:a:1"]);
     server.has_made("what stood behind it", |made| made.len() == 1).await;
     assert_eq!(seen(&server), ["b"]);
-    has(&ok(&gateway, &["trace", "send:a:1"]).await, &[": failed, thrown away by hand: "]);
+    has(&ok(&gateway, &["trace", "send:a:1"]).await, &[": failed, 2 tries, thrown away by hand: "]);
     gateway.crash_and_restart().await.unwrap();
     connected(&server).await;
     has(&ok(&gateway, &["message", "discard", "send:a:1"]).await, &["send:a:1 was thrown away."]);

@@ -4903,6 +4903,10 @@ export interface TraceRun {
    */
   readBefore?: boolean;
   /**
+   * That run, as far as it is remembered; its deliveries stand behind the run's own. Ours.
+   */
+  readBy?: string;
+  /**
    * How often the model answered, as far as the transcript tells it.
    */
   modelCalls?: number;
@@ -5085,6 +5089,10 @@ export interface TraceRun1 {
    * Whether the run before has read it too, as far as the transcript tells it: queue mode `steer-backlog`. Ours.
    */
   readBefore?: boolean;
+  /**
+   * That run, as far as it is remembered; its deliveries stand behind the run's own. Ours.
+   */
+  readBy?: string;
   /**
    * How often the model answered, as far as the transcript tells it.
    */

@@ -70,5 +70,13 @@ impl Job {
 
 /// The entries that the copy of a message may have for the run under way ([`Job::is_copy`]).
 pub(crate) fn copies_of(fresh_id: &str) -> [String; 2] {
-    [format!("{fresh_id}-copy"), format!("{fresh_id}-copy-2")]
+    COPIES.map(|copy| format!("{fresh_id}{copy}"))
 }
+
+/// Whether an entry is the copy of a message.
+pub(crate) fn is_copy(entry_id: &str) -> bool {
+    COPIES.iter().any(|copy| entry_id.ends_with(copy))
+}
+
+/// What stands behind the id of a message in those of its copies.
+const COPIES: [&str; 2] = ["-copy", "-copy-2"];

@@ -15,6 +15,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -211,6 +212,23 @@ impl Outbox {
     /// When the database can't be read.
     pub async fn counts(&self, channel: &str, account: &str) -> Result<AccountCounts, OutboxError> {
         Ok(self.inner.journal.account_counts(channel, account).await?)
+    }
+
+    /// How long the platform of an account has taken nothing; `None` where it does, as far as is known.
+    pub fn down_for(&self, channel: &str, account: &str) -> Option<Duration> {
+        self.inner.accounts.down_for(channel, account)
+    }
+
+    /// The accounts for which something waits, or is being sent, by channel and account, and how much it is.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn waiting_accounts(&self) -> Result<BTreeMap<(String, String), u64>, OutboxError> {
+        let mut accounts = BTreeMap::new();
+        for OpenDelivery { lane, .. } in self.inner.journal.open_deliveries(0).await? {
+            *accounts.entry((lane.channel, lane.account)).or_default() += 1;
+        }
+        Ok(accounts)
     }
 
     /// Deliveries that were given up, the newest first, at most `most`.

@@ -16,7 +16,7 @@ use openclaw_sessions::store::{Query, Rows, Selection};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::channels::snapshot::ChannelsHealth;
+use crate::channels::snapshot::{ChannelsHealth, MissingAccount};
 use crate::clock::now_ms;
 use crate::events::Event;
 use crate::state::GatewayState;
@@ -38,6 +38,8 @@ pub struct HealthMonitor {
     /// What was broadcast last, and when.
     told: Mutex<Option<(Arc<HealthSnapshot>, Instant)>>,
     turn: tokio::sync::Mutex<()>,
+    /// Accounts that are not configured, of whose messages the log has told.
+    missing: Mutex<Vec<MissingAccount>>,
     /// How often an account of a platform has come to stand otherwise.
     changes: AtomicU64,
 }
@@ -61,6 +63,15 @@ impl HealthMonitor {
         let changes = self.changes.load(Ordering::Relaxed);
         let fresh = |made: &&Made| made.at.elapsed() < age && made.changes == changes;
         last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
+    }
+
+    /// Tells in the log of messages that wait for accounts that are not configured, once for as many.
+    pub(crate) fn tell_missing(&self, missing: &[MissingAccount]) {
+        let told = std::mem::replace(&mut *self.missing.lock(), missing.to_owned());
+        for one in missing.iter().filter(|one| !told.contains(one)) {
+            let MissingAccount { channel, account, .. } = one;
+            tracing::warn!(channel, account, "{}; {}", one.told(), MissingAccount::REMEDY);
+        }
     }
 
     /// Whether everyone is to be told: something changed beyond times, or it was long ago (KB-35).

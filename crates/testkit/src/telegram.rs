@@ -105,6 +105,8 @@ struct State {
     /// The poll that counts; another ends it.
     poll: u64,
     faults: BTreeMap<String, VecDeque<Fault>>,
+    /// What becomes of each message to a chat.
+    dead_chats: BTreeMap<i64, Fault>,
     calls: Vec<Call>,
     answered: Vec<String>,
     brought: usize,
@@ -142,6 +144,7 @@ impl TelegramServer {
             next_message: 500,
             poll: 0,
             faults: BTreeMap::new(),
+            dead_chats: BTreeMap::new(),
             calls: Vec::new(),
             answered: Vec::new(),
             brought: 0,
@@ -220,6 +223,11 @@ impl TelegramServer {
     /// Numbers of the updates that were not confirmed.
     pub fn unconfirmed(&self) -> Vec<i64> {
         self.shared.state().updates.keys().copied().collect()
+    }
+
+    /// From now on each message to a chat fails.
+    pub fn fail_chat(&self, chat: i64, fault: Fault) {
+        self.shared.state().dead_chats.insert(chat, fault);
     }
 
     /// Lets the next call of a method fail. Faults of a method come in the order in which they were set.
@@ -493,7 +501,10 @@ async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Bod
     let fault = {
         let mut state = shared.state();
         state.calls.push(call.clone());
-        state.faults.get_mut(&method).and_then(VecDeque::pop_front)
+        let chat = call.params["chat_id"].as_i64().or_else(|| call.params["chat_id"].as_str()?.parse().ok());
+        let dead =
+            chat.filter(|_| method == "sendMessage").and_then(|chat| state.dead_chats.get(&chat).cloned());
+        dead.or_else(|| state.faults.get_mut(&method).and_then(VecDeque::pop_front))
     };
     shared.changed();
     let outage = *shared.outage.borrow();

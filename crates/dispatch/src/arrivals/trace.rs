@@ -10,7 +10,7 @@ use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult
 use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
-use self::work::Work;
+use self::work::{ReadBefore, Work};
 use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
 use crate::api::RunOutcome;
@@ -159,6 +159,14 @@ impl Dispatch {
             Some(message) if message.taken_by.is_none() => self.work(message).await,
             Some(_) | None => None,
         };
+        let read_by = match work.as_ref().and_then(|work| work.read_before.as_ref()) {
+            Some(read) => self.reader_of(read).await?.filter(|by| by != run_id),
+            None => None,
+        };
+        if let Some(by) = &read_by {
+            // That run's answer may be one to this message as well.
+            deliveries.extend(journal.deliveries_of(by).await?);
+        }
         let mut run = TraceRun {
             run_id: run_id.to_string(),
             events: own.into_iter().rev().map(|record| record.native_id).collect(),
@@ -176,14 +184,22 @@ impl Dispatch {
             run.attempts = Some(message.attempts);
             run.stopped_by = message.stop;
         }
-        if let Some(Work { model_calls, tools, silence, is_command, was_read_before }) = work {
+        run.read_by = read_by.map(|by| by.to_string());
+        if let Some(Work { model_calls, tools, silence, is_command, read_before }) = work {
             run.is_command = is_command.then_some(true);
-            run.was_read_before = was_read_before.then_some(true);
+            run.was_read_before = read_before.is_some().then_some(true);
             run.model_calls = Some(model_calls);
             run.tools = tools;
             run.silence = silence.filter(|_| run.state == "ok").map(str::to_owned);
         }
         Ok(run)
+    }
+
+    /// The run that has read a copy; `None` where its message is not remembered any more.
+    async fn reader_of(&self, read: &ReadBefore) -> Result<Option<RunId>, JournalError> {
+        let Some(behind) = read.behind.clone() else { return Ok(None) };
+        let found = self.shared().journal.message_records(AskedRecords::Entry(behind), 1).await?;
+        Ok(found.into_iter().next().map(|message| message.taken_by.unwrap_or(message.run_id)))
     }
 
     /// What a run did; `None` where its transcript does not tell it any more.

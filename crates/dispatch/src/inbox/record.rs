@@ -11,6 +11,8 @@ pub(crate) enum AskedRecords {
     Newest,
     /// Those that the run of this message took into itself.
     TakenBy(RunId),
+    /// The one whose entry in the transcript may have this id.
+    Entry(String),
 }
 
 /// What is remembered of a message.

@@ -434,6 +434,11 @@ async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
     assert_eq!(names(AskedRecords::TakenBy(run("a"))).await, ["b", "c"]);
     assert_eq!(names(AskedRecords::Newest).await, ["c"]);
     assert_eq!(names(AskedRecords::Run(run("x"))).await, [""; 0]);
+    let b = chat("b", "x");
+    for id in [b.entry_id, b.fresh_id.to_string()] {
+        assert!(names(AskedRecords::Entry(id)).await.contains(&"b".to_owned()));
+    }
+    assert_eq!(names(AskedRecords::Entry("x".to_owned())).await, [""; 0]);
     let [record] =
         <[_; 1]>::try_from(journal.message_records(AskedRecords::Run(run("a")), 10).await.unwrap()).unwrap();
     let row = chat("a", "x");

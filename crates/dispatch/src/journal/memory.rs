@@ -647,6 +647,7 @@ impl Journal for MemoryJournal {
                 AskedRecords::Run(run_id) => message.row.run_id == *run_id,
                 AskedRecords::Newest => Some(&message.row.run_id) == newest.as_ref(),
                 AskedRecords::TakenBy(run_id) => message.taken_by().as_ref() == Some(run_id),
+                AskedRecords::Entry(id) => message.record().entry_ids.contains(id),
             };
             let found = state.messages.iter().filter(is_asked).map(Message::record);
             Ok(found.take(most as usize).collect())

@@ -79,22 +79,27 @@ impl Lanes {
         lane.waiting.entry(number).or_insert(due);
     }
 
-    /// Takes up to `room` out that may be tried now: the first of each conversation, if `may_try` it. That is asked last: `true` begins it.
-    pub(super) fn start(
+    /// Takes up to `room` out that may be tried now: the first of each conversation, if `may_try` it. That is asked last: `true` begins it. Those
+    /// of the least `rank` are asked first, and of these the oldest.
+    pub(super) fn start<R: Ord>(
         &mut self,
         now: Instant,
         room: usize,
+        rank: impl Fn(&LaneKey) -> R,
         mut may_try: impl FnMut(&LaneKey, i64) -> bool,
     ) -> Vec<(LaneKey, i64)> {
+        let due = self.lanes.iter_mut().filter_map(|(key, lane)| {
+            let (number, _) = lane.head().filter(|(_, due)| *due <= now)?;
+            Some((rank(key), number, key, lane))
+        });
+        let mut due: Vec<_> = due.collect();
+        due.sort_by(|(rank, number, ..), (other_rank, other, ..)| (rank, number).cmp(&(other_rank, other)));
         let mut started = Vec::new();
-        for (key, lane) in &mut self.lanes {
+        for (_, number, key, lane) in due {
             if started.len() == room {
                 break;
             }
-            if let Some((number, due)) = lane.head()
-                && due <= now
-                && may_try(key, number)
-            {
+            if may_try(key, number) {
                 (lane.busy, lane.is_added_again) = (Some(number), false);
                 started.push((key.clone(), number));
             }
@@ -160,6 +165,15 @@ mod tests {
         LaneKey { channel: "c".to_owned(), account: "a".to_owned(), target: target.to_owned() }
     }
 
+    fn begin(
+        lanes: &mut Lanes,
+        now: Instant,
+        room: usize,
+        may_try: impl FnMut(&LaneKey, i64) -> bool,
+    ) -> Vec<(LaneKey, i64)> {
+        lanes.start(now, room, |_| (), may_try)
+    }
+
     fn numbers(mut started: Vec<(LaneKey, i64)>) -> Vec<i64> {
         started.sort_by_key(|(_, number)| *number);
         started.into_iter().map(|(_, number)| number).collect()
@@ -172,15 +186,35 @@ mod tests {
         for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4)] {
             lanes.add(lane(target), number, now);
         }
-        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1, 3, 4]);
+        assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1, 3, 4]);
         lanes.settle(&lane("x"), Settled::Pause(later));
         lanes.settle(&lane("y"), Settled::Retry(later));
         lanes.settle(&lane("z"), Settled::Pause(later));
-        assert!(lanes.start(now, 9, |_, _| true).is_empty());
+        assert!(begin(&mut lanes, now, 9, |_, _| true).is_empty());
         lanes.hurry(now, |key| key.target != "z");
-        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1], "in its order, and no other platform's");
+        assert_eq!(
+            numbers(begin(&mut lanes, now, 9, |_, _| true)),
+            [1],
+            "in its order, and no other platform's"
+        );
         lanes.hasten(now, &lane("y"));
-        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [3], "a person says so");
+        assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [3], "a person says so");
+    }
+
+    #[test]
+    fn the_oldest_of_the_first_rank_is_asked_first() {
+        let (now, mut lanes) = (Instant::now(), Lanes::default());
+        for (target, number) in [("later", 1), ("x", 2), ("y", 3), ("later", 4), ("z", 5)] {
+            lanes.add(lane(target), number, now);
+        }
+        let rank = |key: &LaneKey| key.target == "later";
+        let mut order = Vec::new();
+        lanes.start(now, 9, rank, |_, number| {
+            order.push(number);
+            false
+        });
+        assert_eq!(order, [2, 3, 5, 1]);
+        assert_eq!(numbers(lanes.start(now, 2, rank, |_, _| true)), [2, 3], "as many as there is room for");
     }
 
     #[test]
@@ -190,16 +224,16 @@ mod tests {
             lanes.add(lane(target), number, now);
         }
         let ready = |key: &LaneKey, _: i64| key.target != "z";
-        assert_eq!(numbers(lanes.start(now, 9, ready)), [1, 3]);
-        assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "they are being tried");
+        assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [1, 3]);
+        assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [0; 0], "they are being tried");
         let later = now + Duration::from_secs(5);
         lanes.settle(&lane("x"), Settled::Retry(later));
         lanes.settle(&lane("y"), Settled::Over);
-        assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "2 waits behind 1");
+        assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [0; 0], "2 waits behind 1");
         assert_eq!(lanes.next_due(|key| ready(key, 0).then_some(now)), Some(later));
-        assert_eq!(numbers(lanes.start(later, 9, ready)), [1]);
+        assert_eq!(numbers(begin(&mut lanes, later, 9, ready)), [1]);
         lanes.settle(&lane("x"), Settled::Over);
-        assert_eq!(numbers(lanes.start(later, 9, |_, _| true)), [2, 4]);
+        assert_eq!(numbers(begin(&mut lanes, later, 9, |_, _| true)), [2, 4]);
         lanes.settle(&lane("x"), Settled::Over);
         lanes.settle(&lane("z"), Settled::Over);
         assert!(lanes.lanes.is_empty(), "nothing is left behind");
@@ -209,11 +243,11 @@ mod tests {
     fn one_that_is_taken_up_again_while_its_try_ends_is_tried_again() {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
         lanes.add(lane("x"), 1, now);
-        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1]);
+        assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
         // It is given up, which is on disk; a person takes it up again before its task has ended.
         lanes.add(lane("x"), 1, now);
         lanes.settle(&lane("x"), Settled::Over);
-        assert_eq!(numbers(lanes.start(now, 9, |_, _| true)), [1]);
+        assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
         lanes.settle(&lane("x"), Settled::Over);
         assert!(lanes.lanes.is_empty());
     }
@@ -233,7 +267,7 @@ mod tests {
             let mut fails = fails.into_iter();
             let mut ended: Vec<(LaneKey, i64)> = Vec::new();
             while ended.len() < targets.len() {
-                let started = lanes.start(now, room, |_, _| true);
+                let started = begin(&mut lanes, now, room, |_, _| true);
                 prop_assert!(started.len() <= room);
                 let busy: BTreeSet<String> = started.iter().map(|(key, _)| key.target.clone()).collect();
                 prop_assert_eq!(busy.len(), started.len());

@@ -1,8 +1,9 @@
 //! Whether the platform of an account is down, by what came of tries and by what the account says. Pure.
 //!
-//! While it is, tries do not count, and one delivery at a time asks whether it works again: a hundred that wait do not each try.
+//! It is down while nothing of it works. Then tries do not count, and one delivery at a time asks whether it works again: a hundred that wait
+//! do not each try. The conversations take turns at that, those first that did not fail yet: a few that always fail keep no other waiting.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use openclaw_channels::SendError;
@@ -14,8 +15,13 @@ const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const UNREACHABLE_PAUSE: Duration = FIRST_PAUSE;
 /// The longest elsewhere. Each try may have had its effect.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+/// A conversation that did not fail yet waits for none of these; so long behind another one all the same, that a real outage is not asked by
+/// each new message.
+const FRESH_PAUSE: Duration = FIRST_PAUSE;
 /// So many conversations in which the platform failed, and it is not for what is said in one of them.
 const SEVERAL: usize = 2;
+/// So many conversations that fail are remembered; of more, those whose failure is the latest.
+const MAX_FAILING: usize = 1_000;
 
 /// How a platform does, for the delivery that was just tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +30,28 @@ pub(super) enum Platform {
     Works,
     /// It is down. When it is tried again is not stored with the delivery: the next process finds out by itself how the platform does.
     Down,
+}
+
+/// Whose turn it is among conversations that wait; the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ProbeRank {
+    /// A person wants it tried.
+    Wanted,
+    /// It did not fail.
+    Fresh,
+    /// The platform failed in it. This counts the failures of the account.
+    Failed(u64),
+}
+
+/// A conversation in which the platform failed, and has answered nothing since.
+#[derive(Debug, Clone, Copy)]
+struct Failing {
+    /// As in [`ProbeRank::Failed`].
+    failure: u64,
+    /// The platform answered another conversation afterwards: if it fails here once more, that is for what is said here.
+    is_overtaken: bool,
+    /// It failed here since it last answered anything.
+    is_current: bool,
 }
 
 /// The outage of one account, if there is one.
@@ -35,12 +63,24 @@ pub(super) struct Outage {
     is_unreachable: bool,
     /// It is not known whether it took what was sent to it last.
     is_silent: bool,
-    /// Conversations in which it failed since it last took or refused anything; not all of many.
-    failed_in: HashSet<String>,
-    /// Rounds of tries since then that found it down.
+    /// Conversations in which it fails. It never answered them since, but others perhaps.
+    failing: HashMap<String, Failing>,
+    /// Failures so far.
+    failure: u64,
+    /// Conversations in which it failed since it last answered anything.
+    current: usize,
+    /// Those of them that do not fail for what is said in them.
+    blamed_on_platform: usize,
+    /// Rounds of tries since it last answered that found it down.
     failures: u32,
+    /// When it was found down.
+    since: Option<Instant>,
     /// When it is tried again.
     next: Option<Instant>,
+    /// When a conversation that did not fail yet may be tried at once again.
+    next_fresh: Option<Instant>,
+    /// A conversation that a person wants tried.
+    wanted: Option<String>,
     /// The delivery that is being tried.
     tried: Option<i64>,
     /// How often the account has begun to hear from it again.
@@ -58,9 +98,9 @@ impl Outage {
         *self = Self { tried: self.tried, returns: self.returns + 1, ..Self::default() };
     }
 
-    /// A person wants to know whether it works again: the next try waits for nothing.
-    pub(super) fn hasten(&mut self) {
-        self.next = None;
+    /// A person wants to know whether it works again: the next try is in this conversation, and waits for nothing.
+    pub(super) fn hasten(&mut self, target: &str) {
+        self.wanted = Some(target.to_owned());
     }
 
     /// How often the platform could be reached again so far: a try that began before the last time may have met what is over by now.
@@ -75,29 +115,31 @@ impl Outage {
         came: &Result<T, SendError>,
         now: Instant,
     ) -> Platform {
-        self.is_silent = matches!(came, Err(SendError::Uncertain { .. }));
         match came {
-            Err(SendError::Unreachable { .. }) => self.is_unreachable = true,
-            Err(SendError::Down { .. } | SendError::Uncertain { .. }) => {
-                if self.failed_in.len() < SEVERAL {
-                    self.failed_in.insert(target.to_owned());
-                }
+            Err(SendError::Unreachable { .. }) => {
+                (self.is_unreachable, self.is_silent) = (true, false);
             }
+            Err(SendError::Down { .. }) => self.is_silent = false,
+            Err(SendError::Uncertain { .. }) => self.is_silent = true,
             // It answered.
             Ok(_)
             | Err(
                 SendError::Final { .. } | SendError::File { .. } | SendError::Retry { after: Some(_), .. },
             ) => {
-                let returns = self.returns + u64::from(self.is_down());
-                *self = Self { is_lost: self.is_lost, tried: self.tried, returns, ..Self::default() };
+                self.on_answered(target);
                 return Platform::Works;
             }
             // Nothing went out.
-            Err(SendError::NotReady | SendError::Retry { after: None, .. }) => return Platform::Works,
+            Err(SendError::NotReady | SendError::Retry { after: None, .. }) => {
+                self.is_silent = false;
+                return Platform::Works;
+            }
         }
+        self.on_failed(target);
         if !self.is_down() {
             return Platform::Works;
         }
+        self.since.get_or_insert(now);
         // Those that were under way together are one: a platform that goes down while it is asked a lot is not asked later for it.
         if self.next.is_some_and(|next| next > now) {
             return Platform::Down;
@@ -109,15 +151,57 @@ impl Outage {
         Platform::Down
     }
 
+    /// It works. Those in which it fails meanwhile are tried once more before that is taken for their own.
+    fn on_answered(&mut self, target: &str) {
+        let returns = self.returns + u64::from(self.is_down());
+        let mut failing = std::mem::take(&mut self.failing);
+        failing.remove(target);
+        for one in failing.values_mut() {
+            (one.is_overtaken, one.is_current) = (true, false);
+        }
+        *self = Self {
+            is_lost: self.is_lost,
+            failing,
+            failure: self.failure,
+            wanted: self.wanted.take(),
+            tried: self.tried,
+            returns,
+            ..Self::default()
+        };
+    }
+
+    fn on_failed(&mut self, target: &str) {
+        self.failure += 1;
+        let before = self.failing.get(target);
+        let is_overtaken = before.is_some_and(|one| one.is_overtaken);
+        if !before.is_some_and(|one| one.is_current) {
+            self.current += 1;
+            self.blamed_on_platform += usize::from(!is_overtaken);
+        }
+        let failing = Failing { failure: self.failure, is_overtaken, is_current: true };
+        self.failing.insert(target.to_owned(), failing);
+        if self.failing.len() > MAX_FAILING {
+            let oldest = self.failing.iter().min_by_key(|(_, one)| one.failure);
+            if let Some(oldest) = oldest.map(|(target, _)| target.clone()) {
+                self.failing.remove(&oldest);
+            }
+        }
+    }
+
     /// When it is tried again, where it is down and nobody knows better.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Whether it is down.
+    /// When it was found down, while it is.
+    pub(super) fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
+    /// Whether it is down. Conversations that failed while others got through say nothing about it, but where the account hears nothing either.
     pub(super) fn is_down(&self) -> bool {
-        let several = if self.is_lost { 1 } else { SEVERAL };
-        self.is_unreachable || self.failed_in.len() >= several
+        self.is_unreachable
+            || if self.is_lost { self.current > 0 } else { self.blamed_on_platform >= SEVERAL }
     }
 
     /// Each try might arrive, and nobody would know: the account is to hear from its platform first.
@@ -125,20 +209,39 @@ impl Outage {
         self.is_lost && self.is_silent
     }
 
+    /// The place of a conversation among those that wait.
+    pub(super) fn rank(&self, target: &str) -> ProbeRank {
+        if self.wanted.as_deref() == Some(target) {
+            return ProbeRank::Wanted;
+        }
+        self.failing.get(target).map_or(ProbeRank::Fresh, |one| ProbeRank::Failed(one.failure))
+    }
+
+    /// When a conversation may be tried while it is down; `None`: at once.
+    fn turn(&self, target: &str) -> Option<Instant> {
+        match self.rank(target) {
+            ProbeRank::Wanted => None,
+            ProbeRank::Fresh => self.next.and_then(|next| Some(next.min(self.next_fresh?))),
+            ProbeRank::Failed(_) => self.next,
+        }
+    }
+
     /// Whether a delivery may be tried now. It is, then.
-    pub(super) fn may_try(&mut self, number: i64, now: Instant) -> bool {
+    pub(super) fn may_try(&mut self, target: &str, number: i64, now: Instant) -> bool {
         if self.waits_for_account() {
             return false;
         }
-        if !self.is_down() {
-            return true;
-        }
-        let is_time = self.next.is_none_or(|next| next <= now);
-        let may = is_time && self.tried.is_none();
-        if may {
+        if self.is_down() {
+            if self.tried.is_some() || self.turn(target).is_some_and(|turn| turn > now) {
+                return false;
+            }
             self.tried = Some(number);
+            if self.rank(target) == ProbeRank::Fresh {
+                self.next_fresh = Some(now + FRESH_PAUSE);
+            }
         }
-        may
+        self.wanted.take_if(|wanted| wanted == target);
+        true
     }
 
     /// The try of a delivery has ended.
@@ -146,103 +249,17 @@ impl Outage {
         self.tried = self.tried.filter(|tried| *tried != number);
     }
 
-    /// Not before this is anything tried; `None`: not before the try that is under way has ended, or the account hears again.
-    pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
+    /// Not before this is anything tried in a conversation; `None`: not before the try that is under way has ended, or the account hears again.
+    pub(super) fn not_before(&self, target: &str, now: Instant) -> Option<Instant> {
         if self.waits_for_account() {
             return None;
         }
         if !self.is_down() {
             return Some(now);
         }
-        self.tried.is_none().then(|| self.next.unwrap_or(now))
+        self.tried.is_none().then(|| self.turn(target).unwrap_or(now))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn down() -> Result<(), SendError> {
-        Err(SendError::Down { reason: String::new() })
-    }
-
-    fn unreachable() -> Result<(), SendError> {
-        Err(SendError::Unreachable { reason: String::new() })
-    }
-
-    fn lost() -> Result<(), SendError> {
-        Err(SendError::Uncertain { reason: String::new() })
-    }
-
-    #[test]
-    fn trouble_in_one_conversation_is_no_outage_and_trouble_in_two_is() {
-        let (now, mut outage) = (Instant::now(), Outage::default());
-        for came in [down(), lost(), down()] {
-            assert_eq!(outage.on_tried("x", &came, now), Platform::Works);
-        }
-        assert_eq!(outage.on_tried("y", &down(), now), Platform::Down);
-        assert_eq!(outage.on_tried("x", &lost(), now), Platform::Down);
-        // One that is refused was answered.
-        let refused = Err::<(), _>(SendError::Final { reason: String::new() });
-        assert_eq!(outage.on_tried("x", &refused, now), Platform::Works);
-        assert_eq!(outage.on_tried("y", &down(), now), Platform::Works);
-    }
-
-    #[test]
-    fn where_the_account_hears_nothing_either_one_is_enough() {
-        let (now, mut outage) = (Instant::now(), Outage::default());
-        outage.lost();
-        assert!(outage.may_try(1, now) && outage.may_try(2, now), "what is sent may arrive nevertheless");
-        let mut at = now;
-        for pause in [15, 30, 60, 120, 240, 300, 300] {
-            // Others that were under way at the same time.
-            for target in ["x", "y", "z"] {
-                assert_eq!(outage.on_tried(target, &down(), at), Platform::Down);
-                assert_eq!(outage.next(), Some(at + pause * SECOND));
-            }
-            at += pause * SECOND;
-        }
-        outage.back();
-        assert!(outage.may_try(1, now) && outage.may_try(2, now));
-        assert_eq!(outage.on_tried("x", &down(), now), Platform::Works);
-    }
-
-    /// What may have arrived is not sent again and again to a platform that says nothing.
-    #[test]
-    fn a_platform_that_says_nothing_is_asked_again_when_the_account_hears_from_it() {
-        let (now, mut outage) = (Instant::now(), Outage::default());
-        outage.lost();
-        outage.on_tried("x", &lost(), now);
-        let later = now + 3600 * SECOND;
-        assert!(!outage.may_try(1, later));
-        assert_eq!(outage.not_before(later), None);
-        outage.back();
-        assert!(outage.may_try(1, now));
-    }
-
-    #[test]
-    fn one_delivery_at_a_time_asks_whether_the_platform_is_back() {
-        let (now, mut outage) = (Instant::now(), Outage::default());
-        assert!(outage.may_try(1, now) && outage.may_try(2, now) && outage.may_try(3, now));
-        for target in ["x", "y", "z"] {
-            assert_eq!(outage.on_tried(target, &unreachable(), now), Platform::Down);
-        }
-        let later = now + 15 * SECOND;
-        assert!(!outage.may_try(1, now));
-        assert_eq!(outage.not_before(now), Some(later));
-        assert!(outage.may_try(2, later) && !outage.may_try(1, later), "2 asks");
-        assert_eq!(outage.not_before(later), None);
-        outage.ended(1);
-        assert!(!outage.may_try(1, later), "2 still does");
-        outage.on_tried("y", &unreachable(), later);
-        outage.ended(2);
-        assert!(!outage.may_try(2, later));
-        outage.hasten();
-        assert!(outage.may_try(2, later) && !outage.may_try(1, later), "one of them, at once");
-        outage.on_tried("y", &Ok(()), later);
-        outage.ended(2);
-        assert!(outage.may_try(1, later) && outage.may_try(3, later), "it is back");
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::attempt::{self, Ended};
 use super::lanes::{LaneKey, Lanes, Settled};
-use super::outage::{Outage, Platform};
+use super::outage::{Outage, Platform, ProbeRank};
 use super::{Inner, states};
 
 /// Deliveries on their way at the same time.
@@ -94,9 +94,9 @@ impl Accounts {
         self.wake();
     }
 
-    /// A person wants to know whether the platform of an account works again.
+    /// A person wants to know whether the platform of an account works again, in this conversation.
     pub(super) fn ask_again(&self, at: &Address) {
-        self.with_outage(&at.channel, &at.account, Outage::hasten);
+        self.with_outage(&at.channel, &at.account, |outage| outage.hasten(&at.target));
     }
 
     /// The platform of an account can be reached again.
@@ -114,6 +114,12 @@ impl Accounts {
     /// An account hears nothing from its platform.
     pub(super) fn is_lost(&self, channel: &str, account: &str) {
         self.with_outage(channel, account, Outage::lost);
+    }
+
+    /// How long the platform of an account has been down.
+    pub(super) fn down_for(&self, channel: &str, account: &str) -> Option<Duration> {
+        let since = self.with_outage(channel, account, |outage| outage.since()).flatten();
+        since.map(|since| since.elapsed())
     }
 
     /// What a try came to.
@@ -140,8 +146,13 @@ impl Accounts {
     /// The account of a conversation, if this delivery may be tried now. It is, then.
     fn begin(&self, lane: &LaneKey, number: i64) -> bool {
         let now = Instant::now();
-        let may_try = |outage: &mut Outage| outage.may_try(number, now);
+        let may_try = |outage: &mut Outage| outage.may_try(&lane.target, number, now);
         self.with_outage(&lane.channel, &lane.account, may_try).unwrap_or_default()
+    }
+
+    /// Whose turn it is among the conversations of an account; of one that is not connected, nobody's.
+    fn rank(&self, lane: &LaneKey) -> Option<ProbeRank> {
+        self.with_outage(&lane.channel, &lane.account, |outage| outage.rank(&lane.target))
     }
 
     fn ended(&self, lane: &LaneKey, number: i64) {
@@ -156,7 +167,8 @@ impl Accounts {
     /// When something may be tried in a conversation. `None`: when something else has happened.
     fn not_before(&self, lane: &LaneKey) -> Option<Instant> {
         let now = Instant::now();
-        self.with_outage(&lane.channel, &lane.account, |outage| outage.not_before(now)).flatten()
+        self.with_outage(&lane.channel, &lane.account, |outage| outage.not_before(&lane.target, now))
+            .flatten()
     }
 
     /// `None` if the account is not connected.
@@ -287,7 +299,9 @@ impl Supervisor {
     fn start(&mut self) {
         let inner = Arc::clone(&self.inner);
         let room = MAX_CONCURRENT.saturating_sub(self.tasks.len());
-        let begun = self.lanes.start(Instant::now(), room, |lane, number| inner.accounts.begin(lane, number));
+        let accounts = &inner.accounts;
+        let rank = |lane: &LaneKey| accounts.rank(lane);
+        let begun = self.lanes.start(Instant::now(), room, rank, |lane, number| accounts.begin(lane, number));
         for (lane, number) in begun {
             let Some(account) = inner.accounts.of(&lane) else {
                 self.lanes.settle(&lane, Settled::Retry(Instant::now()));

@@ -1,3 +1,4 @@
+mod dead_conversations;
 mod platform;
 mod simulation;
 
@@ -652,6 +653,9 @@ fn picture(id: &str, target: &str) -> Delivery {
     delivery
 }
 
+/// What is sent, what the platform does, what is shown, and how much is given up.
+type Told = (&'static [&'static str], Vec<Reply>, &'static [&'static str], usize);
+
 /// Of files without words the reader hears once for each answer, and never again where that line is refused; who sends one by hand or by a
 /// tool hears of it alone.
 #[tokio::test(start_paused = true)]
@@ -663,7 +667,7 @@ async fn the_reader_of_an_answer_is_told_once_of_files_that_are_refused() {
         }
         delivery
     };
-    let rows: [(&[&str], Vec<Reply>, &[&str], usize); 4] = [
+    let rows: [Told; 4] = [
         (&["r:1", "r:2"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)"], 1),
         (&["r:1", "q:1"], vec![no_file(), Reply::Take, no_file()], &["r:1 (note)", "q:1 (note)"], 0),
         (&["r:1", "r:2"], vec![no_file(), gone(), no_file()], &[], 2),

@@ -14,7 +14,7 @@ use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::key::normalize_account_id;
-use openclaw_sessions::time::now_ms;
+use openclaw_sessions::time::{iso, now_ms};
 use serde_json::{Map, Value, json};
 
 use super::standing::{answer, command, obstacle, obstacle_of};
@@ -27,6 +27,7 @@ const SILENT_GROUPS: usize = 5;
 pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> ChannelsStatusResult {
     let config = state.config();
     let mut result = ChannelsStatusResult { ts: now_ms(), ..ChannelsStatusResult::default() };
+    let missing = missing(state, &config).await;
     for channel in state.platforms.channels() {
         let info = channel.info();
         let id = info.id.to_owned();
@@ -40,7 +41,8 @@ pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> Cha
             detail_label: info.detail_label.to_owned(),
             system_image: info.system_image.to_owned(),
         });
-        let accounts = channel.account_ids(&config);
+        let mut accounts = channel.account_ids(&config);
+        accounts.extend(missing.iter().filter(|one| one.channel == id).map(|one| one.account.clone()));
         let default = state.platforms.default_account(&config, &id).unwrap_or_default();
         let one = |account: String| one(state, &config, channel.as_ref(), account, probe);
         let snapshots = join_all(accounts.into_iter().map(one)).await;
@@ -74,6 +76,8 @@ fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
 /// The platforms that are set up, as the health snapshot shows them. `probe` is how long they may take to be asked.
 pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> ChannelsHealth {
     let config = state.config();
+    // It is made every minute: the log hears of them.
+    missing(state, &config).await;
     let mut found = ChannelsHealth::default();
     for channel in state.platforms.channels() {
         let info = channel.info();
@@ -113,8 +117,51 @@ pub(crate) struct ChannelsHealth {
     pub(crate) labels: Map<String, Value>,
 }
 
+/// An account that the configuration does not know (any more), and for which messages wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MissingAccount {
+    pub(crate) channel: String,
+    pub(crate) account: String,
+    /// How many wait.
+    pub(crate) pending: u64,
+}
+
+impl MissingAccount {
+    /// That messages wait for it, for people.
+    pub(crate) fn told(&self) -> String {
+        let Self { channel, account, pending } = self;
+        let (wait, are_sent) = match pending {
+            1 => ("1 message waits".to_owned(), "it is sent"),
+            pending => (format!("{pending} messages wait"), "they are sent"),
+        };
+        format!(
+            "{wait} for {channel} account \"{account}\", which is not configured; {are_sent} when it is there again"
+        )
+    }
+
+    /// What to do with them.
+    pub(crate) const REMEDY: &str =
+        "throw away: openclaw message discard <id> (list: openclaw message failed)";
+}
+
+/// The accounts that the configuration does not know, and for which messages wait. The log is told of those that are new.
+async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
+    let waiting = state.dispatch.outbox().waiting_accounts().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what waits for accounts can't be read");
+        BTreeMap::new()
+    });
+    let is_known = |channel: &str, account: &String| {
+        state.platforms.channel(channel).is_some_and(|one| one.account_ids(config).contains(account))
+    };
+    let missing = waiting.into_iter().filter(|((channel, account), _)| !is_known(channel, account));
+    let missing: Vec<MissingAccount> =
+        missing.map(|((channel, account), pending)| MissingAccount { channel, account, pending }).collect();
+    state.health.tell_missing(&missing);
+    missing
+}
+
 /// A line for each platform that is set up, and one for each of its accounts (spec `cli.md` §3.1).
-pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
+pub(crate) async fn lines(state: &GatewayState) -> Vec<String> {
     let config = state.config();
     let mut lines = Vec::new();
     for channel in state.platforms.channels() {
@@ -144,6 +191,8 @@ pub(crate) fn lines(state: &GatewayState) -> Vec<String> {
             lines.extend(configured.iter().map(line));
         }
     }
+    let missing = missing(state, &config).await;
+    lines.extend(missing.iter().map(|one| format!("{}; {}", one.told(), MissingAccount::REMEDY)));
     lines
 }
 
@@ -170,6 +219,7 @@ async fn one(
         Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) => None,
     };
     let can_work = made.is_ok();
+    let is_unknown = matches!(made, Err(Unusable::Unknown(_)));
     let account = at_work.map(|at_work| at_work.account).or(made.ok());
     let probed = match (probe, account) {
         (Some(patience), Some(account)) => {
@@ -188,11 +238,29 @@ async fn one(
         tracing::warn!(%error, "what waits for an account can't be read");
         AccountCounts::default()
     });
+    let missing = (is_unknown && counts.pending > 0).then(|| MissingAccount {
+        channel: name.to_owned(),
+        account: id.clone(),
+        pending: counts.pending,
+    });
     let silent = state.dispatch.silent_groups(name, &id);
+    let down_for = state.dispatch.outbox().down_for(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
     let platform = channel.info().label;
-    let facts = Facts { platform, off, is_configured, is_stopped, problem, token, probed, counts, silent };
+    let facts = Facts {
+        platform,
+        off,
+        is_configured,
+        is_stopped,
+        problem,
+        missing,
+        token,
+        probed,
+        counts,
+        down_for,
+        silent,
+    };
     snapshot(config, name, &id, &stands, facts)
 }
 
@@ -267,7 +335,11 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         );
         found.push(issue(IssueKind::Config, &message, fix));
     }
-    if facts.counts.pending > 0 && !stands.running {
+    if let Some(missing) = &facts.missing {
+        let message = format!("{}.", missing.told());
+        let fix = sentence(MissingAccount::REMEDY);
+        found.push(issue(IssueKind::Config, &message, fix));
+    } else if facts.counts.pending > 0 && !stands.running {
         let message = match facts.counts.pending {
             1 => "1 message waits until it runs.".to_owned(),
             pending => format!("{pending} messages wait until it runs."),
@@ -278,6 +350,15 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
             (None, None) => command("start", channel, id),
         };
         found.push(issue(IssueKind::Runtime, &message, format!("Run: {remedy}")));
+    }
+    if let Some(down_for) = facts.down_for.filter(|_| facts.counts.pending > 0) {
+        let since = iso(now_ms().saturating_sub(i64::try_from(down_for.as_millis()).unwrap_or(i64::MAX)));
+        let wait = match facts.counts.pending {
+            1 => "1 message waits and is sent by itself".to_owned(),
+            pending => format!("{pending} messages wait and are sent by themselves"),
+        };
+        let message = format!("{} has taken no message since {since}: {wait}.", facts.platform);
+        found.push(issue(IssueKind::Runtime, &message, format!("List: {FAILED_COMMAND}")));
     }
     if let Some(message) = given_up(facts.counts.failed) {
         let fix = format!("Run: {FAILED_COMMAND}");
@@ -356,9 +437,13 @@ struct Facts {
     /// It could work, and is not started.
     is_stopped: bool,
     problem: Option<String>,
+    /// It is not in the configuration, and messages wait for it.
+    missing: Option<MissingAccount>,
     token: &'static str,
     probed: Option<Probe>,
     counts: AccountCounts,
+    /// How long nothing could be sent.
+    down_for: Option<Duration>,
     silent: Vec<SilentGroup>,
 }
 
@@ -375,7 +460,8 @@ fn snapshot(
     let issues = issues(channel, id, stands, &facts);
     let section = AccountSection::of(config, channel, id);
     let off = unwanted(&facts).map(|off| format!("{off}. Run: {}", off.remedy()));
-    let last_error = stands.last_error.clone().or(facts.problem).or(off);
+    let missing = facts.missing.map(|missing| missing.told());
+    let last_error = stands.last_error.clone().or(facts.problem).or(off).or(missing);
     let lost = stands
         .last_disconnect
         .as_ref()

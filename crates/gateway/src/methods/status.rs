@@ -32,7 +32,7 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
             default_agent_id: health.default_agent_id.clone(),
             agents: beats.collect(),
         },
-        channel_summary: crate::channels::snapshot::lines(&ctx.gateway),
+        channel_summary: crate::channels::snapshot::lines(&ctx.gateway).await,
         queued_system_events: ctx.gateway.system_events.peek(&main),
         sessions: sessions(&ctx).await?,
         unmet_protections: crate::health::unmet(&ctx.gateway.settings()),

@@ -460,6 +460,8 @@ pub struct TraceRun {
     /// Whether the run before has read it too, as far as the transcript tells it: queue mode `steer-backlog`. Ours.
     #[serde(rename = "readBefore")]
     pub was_read_before: Option<bool>,
+    /// That run, as far as it is remembered; its deliveries stand behind the run's own. Ours.
+    pub read_by: Option<String>,
     /// How often the model answered, as far as the transcript tells it.
     pub model_calls: Option<u32>,
     /// The tool calls, in order, as far as the transcript tells them.

@@ -98,9 +98,10 @@ fn run(run: &TraceRun) -> Vec<String> {
         lines.push(format!("  it took into itself: {}", run.took.join(", ")));
     }
     if run.was_read_before == Some(true) {
-        lines.push(
-            "  the run before has read it too (steer-backlog); this one answers it by itself".to_owned(),
-        );
+        let by = run.read_by.as_ref().map(|by| format!(": run {by}")).unwrap_or_default();
+        lines.push(format!(
+            "  the run before has read it too (steer-backlog){by}; this one answers it by itself"
+        ));
     }
     if let Some(at) = run.started_at {
         let again = run.attempts.filter(|attempts| *attempts > 1);

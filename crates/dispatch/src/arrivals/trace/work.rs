@@ -10,6 +10,8 @@ use openclaw_sessions::transcript::head::Kind;
 use openclaw_sessions::transcript::inject::is_injected;
 use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptReader};
 
+use crate::job::is_copy;
+
 /// How much of a transcript's end is read. An older run's calls are not told.
 const READ: u64 = 8 * 1024 * 1024;
 
@@ -24,8 +26,15 @@ pub(super) struct Work {
     pub(super) silence: Option<&'static str>,
     /// It is a command, and the gateway has answered it by itself.
     pub(super) is_command: bool,
-    /// The run before has read a copy of it.
-    pub(super) was_read_before: bool,
+    /// An earlier run has read a copy of it.
+    pub(super) read_before: Option<ReadBefore>,
+}
+
+/// That a run has read the copy of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ReadBefore {
+    /// The message behind which the copy stands: its run has read it. `None` where that is not in the transcript any more.
+    pub(super) behind: Option<String>,
 }
 
 /// What followed on the message that has one of these ids, up to the next message behind its answer, and whether a copy of it stands before
@@ -37,12 +46,16 @@ pub(super) fn of(
 ) -> io::Result<Option<Work>> {
     let mut behind: Vec<Entry> = Vec::new();
     let mut own: Option<Kind> = None;
-    let mut was_read_before = false;
+    let mut read_before: Option<ReadBefore> = None;
     reader.visit(Part::End { bytes: READ }, &mut |kind, id, line| {
         let is_one_of = |ids: &[String]| id.is_some_and(|id| ids.iter().any(|own| own == id.as_str()));
+        if let Some(read) = &mut read_before {
+            read.behind = id.map(|id| id.as_str().to_owned()).filter(|id| kind == Kind::User && !is_copy(id));
+            return if read.behind.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
         if kind == Kind::User && is_one_of(copies) {
-            was_read_before = true;
-            return ControlFlow::Break(());
+            read_before = Some(ReadBefore::default());
+            return ControlFlow::Continue(());
         }
         if own.is_some() {
             return ControlFlow::Continue(());
@@ -63,7 +76,7 @@ pub(super) fn of(
         Some(_) => gather(&behind),
         None => Work::default(),
     };
-    Ok((own.is_some() || was_read_before).then_some(Work { was_read_before, ..work }))
+    Ok((own.is_some() || read_before.is_some()).then_some(Work { read_before, ..work }))
 }
 
 fn gather(behind: &[Entry]) -> Work {
@@ -224,10 +237,30 @@ mod tests {
         let copies = ["own-copy".to_owned(), "own-copy-2".to_owned()];
         let ran = Work { model_calls: 1, ..Work::default() };
         assert_eq!(of(&lines(), &own, &[]).unwrap(), Some(ran.clone()));
-        assert_eq!(of(&lines(), &own, &copies).unwrap(), Some(Work { was_read_before: true, ..ran }));
+        let read_behind = |id: Option<&str>| Some(ReadBefore { behind: id.map(str::to_owned) });
+        assert_eq!(
+            of(&lines(), &own, &copies).unwrap(),
+            Some(Work { read_before: read_behind(Some("before")), ..ran.clone() })
+        );
         // Its own run has not begun.
-        let waits = Some(Work { was_read_before: true, ..Work::default() });
+        let waits = Some(Work { read_before: read_behind(Some("before")), ..Work::default() });
         assert_eq!(of(&lines(), &["later".to_owned()], &copies).unwrap(), waits);
+        // Copies of others say nothing of the reader, and neither does a transcript that begins behind its message.
+        let others = Lines(vec![
+            said("first"),
+            answer("x", &text),
+            said("before"),
+            answer("y", &text),
+            said("z-copy-2"),
+            answer("y", &text),
+            said("own-copy-2"),
+            said("own"),
+            answer("a", &text),
+        ]);
+        let expect = Work { read_before: read_behind(Some("before")), ..ran.clone() };
+        assert_eq!(of(&others, &own, &copies).unwrap(), Some(expect));
+        let cut = Lines(vec![answer("x", &text), said("own-copy"), said("own"), answer("a", &text)]);
+        assert_eq!(of(&cut, &own, &copies).unwrap(), Some(Work { read_before: read_behind(None), ..ran }));
         let command = Lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
         let answered = Some(Work { is_command: true, ..Work::default() });
         assert_eq!(of(&command, &own, &copies).unwrap(), answered);

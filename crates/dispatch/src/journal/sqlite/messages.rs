@@ -149,6 +149,7 @@ pub(super) fn records(
         AskedRecords::TakenBy(run_id) => {
             ("(taken_by = ?1 OR collected_by = ?1) AND run_id <> ?1", Some(run_id.as_str()))
         }
+        AskedRecords::Entry(id) => ("?1 IN (entry_id, fresh_id)", Some(id.as_str())),
     };
     let mut statement = db.prepare_cached(&format!(
         "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode,

@@ -54,13 +54,15 @@ pub(super) struct Platform {
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
+    /// What each request for a conversation is answered.
+    dead: HashMap<String, Reply>,
     /// Target, id, and what is shown of it.
     shown: Vec<(String, String, String)>,
 }
 
 impl Platform {
     pub(super) fn new(knows: Knows, script: impl IntoIterator<Item = Reply>) -> Arc<Self> {
-        let state = State { script: script.into_iter().collect(), shown: Vec::new() };
+        let state = State { script: script.into_iter().collect(), ..State::default() };
         let (requests, _) = watch::channel(0);
         let (turns, turns_asked) = (Mutex::default(), watch::Sender::new(0));
         Arc::new(Self {
@@ -94,6 +96,15 @@ impl Platform {
     /// From now on everything is taken.
     pub(super) fn clear_script(&self) {
         self.state.lock().script.clear();
+    }
+
+    /// From now on each request for a conversation is answered so, or as all are.
+    pub(super) fn answers_in(&self, target: &str, reply: Option<Reply>) {
+        let mut state = self.state.lock();
+        match reply {
+            Some(reply) => drop(state.dead.insert(target.to_owned(), reply)),
+            None => drop(state.dead.remove(target)),
+        }
     }
 
     /// What the people in a chat see.
@@ -174,7 +185,11 @@ impl Sends for Platform {
         attempt: Attempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(async move {
-            let reply = self.state.lock().script.pop_front().unwrap_or(Reply::Take);
+            let reply = {
+                let mut state = self.state.lock();
+                let dead = state.dead.get(&delivery.address.target).cloned();
+                dead.or_else(|| state.script.pop_front()).unwrap_or(Reply::Take)
+            };
             match reply {
                 Reply::Refuse(_) | Reply::Hang => {}
                 _ => self.show(delivery, attempt),
