@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::Loaded;
+use crate::legacy;
 use crate::check::schema::join;
 
 /// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is;
@@ -311,7 +312,10 @@ const SUPPORTED: &[&str] = &[
 /// The paths of the file that are accepted but not acted on yet, the shortest that says it.
 pub fn unsupported(loaded: &Loaded) -> Vec<String> {
     let mut found = Vec::new();
-    walk(&loaded.snapshot.parsed, &mut Vec::new(), &mut found);
+    // What is moved in memory is judged by where it goes.
+    let parsed = &loaded.snapshot.parsed;
+    let moved = legacy::migrate(parsed).map(|(moved, _)| moved);
+    walk(moved.as_ref().unwrap_or(parsed), &mut Vec::new(), &mut found);
     found
 }
 

@@ -39,6 +39,13 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
         ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
+        ConnectError::UnknownMethod { version, .. } => {
+            let version = version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+            told("request", &error.to_string()).hint(format!(
+                "That gateway is OpenClaw{version}, which does not have it: it belongs to the gateway of this program, `{}`.",
+                context.hint_command("openclaw gateway")
+            ))
+        }
         ConnectError::Identity { .. } => told("client", &error.to_string()).hint(format!(
             "The key and the tokens of this device are in {}: this user must be able to read and write there.",
             context.paths().device_identity().with_file_name("").display()
