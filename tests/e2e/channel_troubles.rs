@@ -139,7 +139,10 @@ async fn what_is_refused_for_real_is_refused_by_a_dry_run() {
         assert_eq!(refused.error["message"], format!("invalid send params: {key} {text}"));
     }
     let react = ["message", "react", "--target", "5", "--message-id", "7", "--emoji", "👍", "--dry-run"];
-    assert_eq!(ok(&gateway, &react).await, "Would do react with message 7 in telegram:5 via Telegram. Nothing was done.\n");
+    assert_eq!(
+        ok(&gateway, &react).await,
+        "Would do react with message 7 in telegram:5 via Telegram. Nothing was done.\n"
+    );
     assert_eq!(server.calls("setMessageReaction").len(), 0);
     gateway.terminate().await.unwrap();
     let alone = openclaw(&gateway, &react).await;

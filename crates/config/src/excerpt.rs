@@ -29,8 +29,12 @@ pub(crate) fn place(text: &str, error: &SyntaxError) -> String {
 }
 
 fn around(line: &str, column: usize) -> String {
-    let shown: String =
-        line.trim_end().chars().skip(column.saturating_sub(BEFORE)).take(column.min(BEFORE) + AFTER).collect();
+    let shown: String = line
+        .trim_end()
+        .chars()
+        .skip(column.saturating_sub(BEFORE))
+        .take(column.min(BEFORE) + AFTER)
+        .collect();
     shown.trim().to_owned()
 }
 

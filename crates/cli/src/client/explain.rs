@@ -171,6 +171,17 @@ mod tests {
     }
 
     #[test]
+    fn a_method_that_is_not_there_says_whose_gateway_it_is() {
+        for (version, name) in [(None, "OpenClaw,"), (Some("2026.2.9"), "OpenClaw (2026.2.9),")] {
+            let version = version.map(str::to_owned);
+            let error = ConnectError::UnknownMethod { method: "message.action".to_owned(), version };
+            let failure = hint("{}", &[], None, &error);
+            assert!(failure.message.starts_with("unknown method: message.action"), "{failure:?}");
+            assert!(failure.hint.as_deref().unwrap_or_default().contains(name), "{failure:?}");
+        }
+    }
+
+    #[test]
     fn a_refused_secret_is_named_by_where_it_comes_from() {
         let refused = |what: &str| ConnectError::Refused {
             code: "UNAUTHORIZED".to_owned(),

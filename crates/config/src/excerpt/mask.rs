@@ -60,6 +60,10 @@ impl Masker {
         let mut behind = Behind::default();
         while let Some(c) = self.peek() {
             match c {
+                '/' if self.is_comment() => {
+                    self.comment();
+                    continue;
+                }
                 '{' | '[' => behind.depth += 1,
                 '}' | ']' if behind.depth <= 1 => return,
                 '}' | ']' => behind.depth -= 1,
@@ -76,6 +80,23 @@ impl Masker {
             }
             self.at += 1;
         }
+    }
+
+    fn is_comment(&self) -> bool {
+        matches!(self.chars.get(self.at..), Some(['/', '/' | '*', ..]))
+    }
+
+    /// A comment may hold the secret, or stand before it.
+    fn comment(&mut self) {
+        let from = self.at;
+        let rest = self.chars.get(from..).unwrap_or_default();
+        let length = if rest.starts_with(&['/', '*']) {
+            rest.windows(2).skip(2).position(|pair| matches!(pair, ['*', '/'])).map(|at| at + 4)
+        } else {
+            rest.iter().position(|c| *c == '\n')
+        };
+        self.at = from + length.unwrap_or(rest.len());
+        self.hide(from);
     }
 
     /// A text in quotes. One that is not closed in its line may go on in the next.
@@ -210,7 +231,9 @@ mod tests {
             r#"{"x: 1, "token": "S"}"#,
             r#"{"x": "y, "token": "S"}"#,
             r#"{"x": "a token" "S"}"#,
-            r#"{"token": /* mine */ "S"}"#,
+            r#"{"token": /* mine, */ "S"}"#,
+            "{token: /* S",
+            "{token // S, S\n}",
             "{token: // mine\n S}",
         ];
         for row in rows {

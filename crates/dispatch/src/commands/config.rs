@@ -123,7 +123,10 @@ mod tests {
         let wrong = say("set messages.queue.mode=7");
         assert!(wrong.starts_with("⚠️ Config invalid after set (messages.queue.mode: "), "{wrong}");
         let secret = say("set channels.telegram.botToken=123:abcdefgh");
-        assert!(!secret.contains("abcdefgh") && secret.contains("`channels.telegram.botToken=\"__"), "{secret}");
+        assert!(
+            !secret.contains("abcdefgh") && secret.contains("`channels.telegram.botToken=\"__"),
+            "{secret}"
+        );
         assert!(!say("show").contains("abcdefgh"));
         assert!(!say("get channels.telegram.botToken").contains("abcdefgh"));
     }

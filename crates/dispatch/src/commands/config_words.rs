@@ -128,13 +128,17 @@ mod tests {
             ("set a=[\"b\", 1]", Ok(Wish::Set(place("a"), json!(["b", 1])))),
             (
                 "set a.b=[x]",
-                Err("⚠️ Invalid JSON: expected value at line 1 column 2\nA value that begins with [, { or a quote has to be \
-                     whole JSON. For text: `/config set a.b=\"[x]\"`"),
+                Err(
+                    "⚠️ Invalid JSON: expected value at line 1 column 2\nA value that begins with [, { or a quote has to be \
+                     whole JSON. For text: `/config set a.b=\"[x]\"`",
+                ),
             ),
             (
                 "set a='b",
-                Err("⚠️ Invalid string: a quote is missing\nA value that begins with [, { or a quote has to be whole JSON. \
-                     For text: `/config set a=\"b\"`"),
+                Err(
+                    "⚠️ Invalid string: a quote is missing\nA value that begins with [, { or a quote has to be whole JSON. \
+                     For text: `/config set a=\"b\"`",
+                ),
             ),
             ("set a..b=1", Err("⚠️ Invalid path. Use dot notation (e.g. foo.bar).")),
             ("reset", Err("⚠️ Usage: /config show|get|set|unset")),

@@ -248,7 +248,8 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
 /// The same for a command whose argument is taken as it was written, each space and line of it.
 pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
     let (name, arguments) = read(text.trim())?;
-    let verbatim = [BASH, super::subagents::COMMAND.name, super::config::COMMAND.name, super::debug::COMMAND.name];
+    let verbatim =
+        [BASH, super::subagents::COMMAND.name, super::config::COMMAND.name, super::debug::COMMAND.name];
     verbatim.contains(&name).then(|| (name, arguments.to_owned()))
 }
 

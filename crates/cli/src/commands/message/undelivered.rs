@@ -191,7 +191,9 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
             }
             "sent" => format!("{id} was sent already."),
             "discarded" => format!("{id} was thrown away."),
-            "unlisted" => format!("{id} is not among the newest of --channel and --account, and was not looked at."),
+            "unlisted" => {
+                format!("{id} is not among the newest of --channel and --account, and was not looked at.")
+            }
             _ => format!("{id} is being sent right now: nothing was done. Try again in a moment."),
         };
         match (args.json, state) {
