@@ -9,7 +9,8 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::ok;
+use crate::channel_troubles::{has, ok};
+use crate::command::openclaw;
 use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
 use crate::mount::Mount;
@@ -327,7 +328,19 @@ async fn devices_and_the_command_line_come_in_on_a_full_disk() {
     let mut client = gateway.client().await.unwrap();
     client.request("health", json!({})).await.unwrap();
 
+    // Nor this one: it can't even store its key.
     free(&gateway.state_dir());
-    ok(gateway, &["health"]).await;
+    let key = gateway.state_dir().join("identity/device.json");
+    std::fs::remove_file(&key).unwrap();
+    fill(&gateway.state_dir());
+    let unsaved = openclaw(gateway, &["health"]).await;
+    assert_eq!(unsaved.code, Some(0), "{unsaved:?}");
+    has(&unsaved.err, &["The key of this device could not be stored (", "for this command only"]);
+    assert!(!key.exists());
+
+    free(&gateway.state_dir());
+    let saved = openclaw(gateway, &["health"]).await;
+    assert_eq!((saved.code, saved.err.as_str()), (Some(0), ""));
+    assert!(key.exists());
     assert_ne!(std::fs::read(&paired).unwrap(), before);
 }

@@ -53,6 +53,9 @@ async fn a_run_that_does_not_end_in_time_goes_on_after_the_next_start() {
     let model = ModelServer::queue([hung, Reply::text("whole")]).await;
     let (mut gateway, _client) = in_the_middle(&model).await;
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+    let log = gateway.log();
+    assert!(log.contains("interrupted by the stop; it goes on at the next start"), "{log}");
+    assert!(!log.contains("Failed("), "{log}");
 
     gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();

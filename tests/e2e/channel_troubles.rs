@@ -120,8 +120,8 @@ async fn what_is_refused_for_real_is_refused_by_a_dry_run() {
         (&["send", "-m", "x", "--account", "nobody"], "unknown account \"nobody\""),
         (&["sticker", "send", "--sticker-id", "f"], "Telegram sticker is disabled; set channels.telegram."),
         (&["react", "--message-id", "7", "--emoji", "🥑"], "Telegram has no reaction 🥑"),
-        (&["pin", "--message-id", "abc"], "messageId is required, as a number"),
-        (&["delete", "--message-id", "abc"], "messageId is required, as a number"),
+        (&["pin", "--message-id", "abc"], "--message-id is required, as a number"),
+        (&["delete", "--message-id", "abc"], "--message-id is required, as a number"),
     ];
     let count = server.calls("sendMessage").len();
     for (words, text) in rows {
@@ -139,7 +139,10 @@ async fn what_is_refused_for_real_is_refused_by_a_dry_run() {
         assert_eq!(refused.error["message"], format!("invalid send params: {key} {text}"));
     }
     let react = ["message", "react", "--target", "5", "--message-id", "7", "--emoji", "👍", "--dry-run"];
-    assert_eq!(ok(&gateway, &react).await, "Would do react via Telegram. Nothing was done.\n");
+    assert_eq!(
+        ok(&gateway, &react).await,
+        "Would do react with message 7 in telegram:5 via Telegram. Nothing was done.\n"
+    );
     assert_eq!(server.calls("setMessageReaction").len(), 0);
     gateway.terminate().await.unwrap();
     let alone = openclaw(&gateway, &react).await;

@@ -118,11 +118,20 @@ async fn settings_are_changed_from_a_chat_in_the_file_or_for_this_process() {
     let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     let rows = [
-        ("/config get messages.responsePrefix", "⚙️ Config messages.responsePrefix:\n```json\n\"a\"\n```"),
-        ("/config set messages.responsePrefix=b c", "⚙️ Config updated: messages.responsePrefix=\"b c\""),
-        ("/config unset messages.responsePrefix", "⚙️ Config updated: messages.responsePrefix removed."),
+        ("/config get messages.responsePrefix", "⚙️ Config `messages.responsePrefix`:\n```json\n\"a\"\n```"),
+        ("/config set messages.responsePrefix=b c", "⚙️ Config updated: `messages.responsePrefix=\"b c\"`"),
+        ("/config unset messages.responsePrefix", "⚙️ Config updated: `messages.responsePrefix` removed."),
+        (
+            "/config set messages.groupChat.mentionPatterns=[\"a  b\"]",
+            "⚙️ Config updated: `messages.groupChat.mentionPatterns=[\"a  b\"]`",
+        ),
         ("/debug show", "⚙️ Debug overrides: (none)"),
-        ("/debug set messages.queue.mode=steer", "⚙️ Debug override set: messages.queue.mode=\"steer\""),
+        (
+            "/debug set messages.responsePrefix=[dbg]",
+            "⚠️ Invalid JSON: expected value at line 1 column 2\nA value that begins with [, { or a quote has to be whole JSON. \
+             For text: `/debug set messages.responsePrefix=\"[dbg]\"`",
+        ),
+        ("/debug set messages.queue.mode=steer", "⚙️ Debug override set: `messages.queue.mode=\"steer\"`"),
     ];
     for (n, (text, expect)) in rows.into_iter().enumerate() {
         assert_eq!(turn(&mut client, "main", text, &format!("c{n}")).await, expect, "{text}");

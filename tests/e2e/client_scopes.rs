@@ -131,17 +131,17 @@ fn commands(id: &str) -> Vec<(String, String, &'static str)> {
         (
             "/config set messages.responsePrefix=\"x\"",
             for_administrators("config"),
-            "⚙️ Config updated: messages.responsePrefix=\"x\"",
+            "⚙️ Config updated: `messages.responsePrefix=\"x\"`",
         ),
         (
             "/config unset messages.responsePrefix",
             for_administrators("config"),
-            "⚙️ Config updated: messages.responsePrefix removed.",
+            "⚙️ Config updated: `messages.responsePrefix` removed.",
         ),
         (
             "/debug set tools.exec.security=full",
             for_administrators("debug"),
-            "⚙️ Debug override set: tools.exec.security=\"full\"",
+            "⚙️ Debug override set: `tools.exec.security=\"full\"`",
         ),
         ("/debug reset", for_administrators("debug"), "⚙️ Debug overrides cleared; using config on disk."),
         ("/allowlist add dm channel=telegram 66", for_administrators("allowlist"), "✅ DM allowlist added"),

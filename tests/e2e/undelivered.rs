@@ -52,6 +52,10 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     // A dry run does nothing; without a name nothing is meant.
     has(&ok(&gateway, &["message", "retry", "--all", "--dry-run"]).await, &["Would send again 2."]);
     openclaw(&gateway, &["message", "retry"]).await.failed(&["Give the ids, or --all"]);
+    for what in ["retry", "discard"] {
+        let unknown = ["message", what, "nobody:1", "--dry-run"];
+        openclaw(&gateway, &unknown).await.failed(&["Nothing is known of nobody:1."]);
+    }
     assert_eq!(seen(&server), [""; 0]);
 
     has(
@@ -68,6 +72,8 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     has(&ok(&gateway, &["message", "discard", &newest]).await, &["✅ Thrown away", &newest]);
     has(&ok(&gateway, &["message", "discard", &newest]).await, &[&format!("{newest} was thrown away.")]);
     has(&ok(&gateway, &["message", "retry", &newest]).await, &[&format!("{newest} was thrown away.")]);
+    let again = ok(&gateway, &["message", "retry", &newest, "--dry-run"]).await;
+    assert_eq!(again, format!("{newest} was thrown away.\n"));
     openclaw(&gateway, &["message", "discard", "nobody:1"]).await.failed(&["Nothing is known of"]);
     let traced = ok(&gateway, &["trace", &newest]).await;
     has(&traced, &[": failed, thrown away by hand: ", "bot was blocked by the user"]);

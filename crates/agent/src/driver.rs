@@ -18,7 +18,7 @@ use crate::answer;
 use crate::context;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::Replies;
-use crate::reply::{AgentMeta, Outcome, RunMeta};
+use crate::reply::{AgentMeta, Outcome, RunError, RunErrorKind, RunMeta};
 use crate::run::{RunModel, RunParams};
 use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
@@ -58,8 +58,14 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let ended_at = now_ms();
     let outcome = outcome(&turn, &params, Times { started_at, ended_at, took: began.elapsed() });
     let ms = outcome.meta.duration_ms;
+    let is_interrupted =
+        outcome.meta.error.as_ref().is_some_and(|error| error.kind == RunErrorKind::Interrupted);
     match &outcome.end {
         RunEnd::Completed => tracing::debug!(ms, "run ended"),
+        // No failure.
+        _ if is_interrupted => {
+            tracing::info!(ms, "interrupted by the stop; it goes on at the next start");
+        }
         end => tracing::info!(?end, ms, "run ended"),
     }
     emit(&params.events, RunEvent::Ended { started_at, ended_at, end: outcome.end.clone() }).await;
@@ -116,13 +122,14 @@ async fn append(
 }
 
 fn storage_failed(turn: &mut Turn, error: &TranscriptError) {
-    if error.source.kind() == std::io::ErrorKind::Interrupted {
+    let kind = if error.source.kind() == std::io::ErrorKind::Interrupted {
         // Nothing is wrong: whoever owns the transcript has closed it, and the run is taken up again later.
-        tracing::info!(%error, "the run is interrupted");
+        RunErrorKind::Interrupted
     } else {
         tracing::error!(%error, "the transcript cannot be written");
-    }
-    turn.storage_failed(error.to_string());
+        RunErrorKind::Storage
+    };
+    turn.storage_failed(RunError { kind, message: error.to_string() });
 }
 
 async fn call_model(
@@ -133,7 +140,8 @@ async fn call_model(
     thinking: ThinkingLevel,
 ) {
     let Some(candidate) = params.models.get(index) else {
-        turn.storage_failed("no model to call".to_owned());
+        let message = "no model to call".to_owned();
+        turn.storage_failed(RunError { kind: RunErrorKind::Storage, message });
         return;
     };
     let messages = context::bounded(params.transcript.context(), params.history_limit);

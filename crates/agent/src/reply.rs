@@ -200,6 +200,8 @@ pub enum RunErrorKind {
     Limit,
     /// The transcript could not be written.
     Storage,
+    /// The gateway stops: the transcript takes nothing more, and the run goes on at the next start.
+    Interrupted,
     /// Anything else.
     Other,
 }

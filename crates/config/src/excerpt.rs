@@ -1,12 +1,10 @@
 //! What stands at a place of a config text, for error messages. Secrets are masked: a message may end up in a log.
 
-use std::sync::LazyLock;
-
-use regex::{Captures, Regex};
+mod mask;
 
 use crate::Issue;
 use crate::json5::SyntaxError;
-use crate::redact::is_secret_name;
+use mask::mask;
 
 /// Characters shown before and after the place.
 const BEFORE: usize = 40;
@@ -21,7 +19,9 @@ pub(crate) fn syntax_issue(text: &str, error: &SyntaxError) -> Issue {
 /// `line 3, column 5, at "port: }"`
 pub(crate) fn place(text: &str, error: &SyntaxError) -> String {
     let place = format!("line {}, column {}", error.line, error.column);
-    let line = text.split('\n').nth(error.line.saturating_sub(1)).unwrap_or_default();
+    // The whole text, as the name of a secret may stand in a line before it.
+    let masked = mask(text);
+    let line = masked.split('\n').nth(error.line.saturating_sub(1)).unwrap_or_default();
     match around(line, error.column.saturating_sub(1)) {
         shown if shown.is_empty() => place,
         shown => format!("{place}, at `{shown}`"),
@@ -29,33 +29,14 @@ pub(crate) fn place(text: &str, error: &SyntaxError) -> String {
 }
 
 fn around(line: &str, column: usize) -> String {
-    let masked = mask(line.trim_end());
-    let shown: String =
-        masked.chars().skip(column.saturating_sub(BEFORE)).take(column.min(BEFORE) + AFTER).collect();
+    let shown: String = line
+        .trim_end()
+        .chars()
+        .skip(column.saturating_sub(BEFORE))
+        .take(column.min(BEFORE) + AFTER)
+        .collect();
     shown.trim().to_owned()
 }
-
-/// The line with stars for what stands after a key that names a secret; as long as before, so that columns stay.
-fn mask(line: &str) -> String {
-    let Some(pairs) = PAIRS.as_ref() else { return String::new() };
-    let hide = |found: &Captures<'_>| {
-        let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
-        if is_secret_name(part(2)) {
-            format!("{}{}", part(1), "*".repeat(part(3).chars().count()))
-        } else {
-            part(0).to_owned()
-        }
-    };
-    pairs.replace_all(line, hide).into_owned()
-}
-
-/// A key with its colon, and a value that may lack its quotes or the last one of them.
-static PAIRS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r#"((?:["']?)([A-Za-z0-9_.\-]+)(?:["']?\s*:\s*))("(?:[^"\\]|\\.)*(?:"|$)|'(?:[^'\\]|\\.)*(?:'|$)|[^\s{\[][^,}\]]*)"#,
-    )
-    .ok()
-});
 
 #[cfg(test)]
 mod tests {
@@ -74,7 +55,8 @@ mod tests {
                 "line 1, column 18, at `{ auth: { token: ******, mode: 'x' }`",
             ),
             ("{ \"botToken\": \"abc\n}", "line 1, column 19, at `{ \"botToken\": ****`"),
-            ("{ token: 'a\\'b' 'c' }", "line 1, column 17, at `{ token: ****** 'c' }`"),
+            ("{ token: 'a\\'b' 'c' }", "line 1, column 17, at `{ token: ****** *** }`"),
+            ("{\n  'token':\n    \"abc\" \"d\"\n}", "line 3, column 11, at `***** ***`"),
             (&long, "line 1, column 196, at `1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ], a: }`"),
         ];
         for (text, expect) in rows {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::Loaded;
 use crate::check::schema::join;
+use crate::legacy;
 
 /// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is;
 /// `cargo xtask config-reads` compares them with what is read.
@@ -310,8 +311,14 @@ const SUPPORTED: &[&str] = &[
 
 /// The paths of the file that are accepted but not acted on yet, the shortest that says it.
 pub fn unsupported(loaded: &Loaded) -> Vec<String> {
+    unsupported_in(&loaded.snapshot.parsed)
+}
+
+fn unsupported_in(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    walk(&loaded.snapshot.parsed, &mut Vec::new(), &mut found);
+    // What is moved in memory is judged by where it goes.
+    let moved = legacy::migrate(document).map(|(moved, _)| moved);
+    walk(moved.as_ref().unwrap_or(document), &mut Vec::new(), &mut found);
     found
 }
 
@@ -387,6 +394,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_moved_on_load_is_named_by_its_new_place() {
+        let rows = [
+            (json!({"telegram": {"botToken": "t"}}), vec![]),
+            (json!({"telegram": {"botToken": "t", "x": 1}}), vec!["channels.telegram.x"]),
+            (json!({"telegram": {"botToken": "t"}, "channels": {"telegram": {"enabled": true}}}), vec![]),
+            (json!({"slack": {"botToken": "t"}}), vec!["channels.slack"]),
+        ];
+        for (document, expect) in rows {
+            assert_eq!(unsupported_in(&document), expect, "{document}");
+        }
+    }
 
     #[test]
     fn the_shortest_unsupported_path_is_named_once() {

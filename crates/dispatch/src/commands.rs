@@ -112,7 +112,7 @@ const COMMANDS: &[Command] = &[
     whoami::COMMAND,
     activation::COMMAND,
     send::COMMAND,
-    allowlist::COMMAND,
+    allowlist::COMMAND.editing_with("commands.config"),
     approve::COMMAND,
     subagents::COMMAND,
     config::COMMAND,

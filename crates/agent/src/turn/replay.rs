@@ -7,6 +7,7 @@ use openclaw_protocol::message::{Message, ToolCall, Usage};
 
 use super::{Candidates, Executed, RoomMade, Sizes, Step, StopCause, Turn};
 use crate::answer::Answered;
+use crate::reply::RunError;
 use crate::run::Limits;
 use crate::transcript::QueuedMessage;
 
@@ -18,7 +19,7 @@ pub(crate) enum Heard {
     ToolDone(Executed, Option<StopCause>, i64),
     Skipped(ToolCall, Option<String>, i64),
     Stopped(StopCause, i64),
-    StorageFailed(String),
+    StorageFailed(RunError),
     ShortOfRoom,
     Measured(Sizes),
     Used(Usage),
@@ -87,7 +88,7 @@ impl Turn {
             Heard::ToolDone(executed, stop, now) => self.tool_done(executed, stop, now),
             Heard::Skipped(call, meta, now) => self.skipped(&call, meta, now),
             Heard::Stopped(cause, now) => self.stopped(cause, now),
-            Heard::StorageFailed(message) => self.storage_failed(message),
+            Heard::StorageFailed(error) => self.storage_failed(error),
             Heard::ShortOfRoom => self.short_of_room(),
             Heard::Measured(sizes) => self.measured(sizes),
             Heard::Used(usage) => self.used(&usage),

@@ -73,11 +73,11 @@ impl Turn {
     }
 
     /// The transcript cannot be written: nothing more can be kept.
-    pub(crate) fn storage_failed(&mut self, message: String) {
+    pub(crate) fn storage_failed(&mut self, error: RunError) {
         #[cfg(test)]
-        self.tape.heard(Heard::StorageFailed(message.clone()));
+        self.tape.heard(Heard::StorageFailed(error.clone()));
         self.steps.clear();
-        self.fail(RunError { kind: RunErrorKind::Storage, message });
+        self.fail(error);
     }
 
     pub(super) fn stop_at_limit(

@@ -357,6 +357,16 @@ impl MessageArgs {
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// A text in which parameters have the names of their flags: `--message-id` for `messageId`.
+    pub(crate) fn naming_flags(&self, text: &str) -> String {
+        let flag_of =
+            |word: &str| self.row.options.iter().find(|option| option.param == word && option.long != word);
+        let named = text
+            .split(' ')
+            .map(|word| flag_of(word).map_or(word.to_owned(), |option| format!("--{}", option.long)));
+        named.collect::<Vec<_>>().join(" ")
+    }
+
     /// A switch.
     pub(crate) fn flag(&self, param: &str) -> bool {
         self.params.get(param) == Some(&Value::Bool(true))

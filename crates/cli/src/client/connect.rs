@@ -1,6 +1,7 @@
 //! Opening a connection, proving who we are, calling methods.
 
 use std::io;
+use std::sync::Once;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -19,11 +20,14 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 use super::identity::{DeviceTokens, Identity};
 use super::target::{Note, Target};
 use crate::context::Context;
+use crate::output;
 
 /// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
 const CHALLENGE_WAIT: Duration = Duration::from_millis(750);
 /// Largest frame that is read, in bytes.
 const MAX_FRAME: usize = 25 * 1024 * 1024;
+/// How all versions begin the error of a method that they do not have.
+const UNKNOWN_METHOD: &str = "unknown method: ";
 /// How the standard library begins the error of a name that can't be resolved; its kind does not say it.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
 const CLIENT_ID: &str = "cli";
@@ -78,6 +82,14 @@ pub(crate) enum ConnectError {
         code: String,
         /// Its words.
         message: String,
+    },
+    /// The gateway does not have the method: it is OpenClaw's, or older than this command.
+    #[error("{UNKNOWN_METHOD}{method}")]
+    UnknownMethod {
+        /// Its name.
+        method: String,
+        /// What the gateway says of its version.
+        version: Option<String>,
     },
     /// This device's key could not be used.
     #[error("device identity: {source}")]
@@ -140,6 +152,9 @@ impl Connection {
         let socket = dial(target).await?;
         // Made on first use, and not before there is a gateway to know it.
         let identity = Identity::load_or_create(context.paths())?;
+        if let Some(why) = identity.unsaved() {
+            tell_unsaved(why);
+        }
         let mut tokens = DeviceTokens::load(context.paths(), identity.device_id());
         let has_stored = tokens.get(ROLE).is_some() && !target.explicit;
         if !has_stored {
@@ -232,9 +247,12 @@ impl Connection {
                         .unwrap_or(absent)
                         .to_owned()
                 };
-                return Err(ConnectError::Answer {
-                    code: text("code", "UNKNOWN"),
-                    message: text("message", "unknown error"),
+                let message = text("message", "unknown error");
+                return Err(match message.strip_prefix(UNKNOWN_METHOD) {
+                    Some(method) => {
+                        ConnectError::UnknownMethod { method: method.to_owned(), version: self.version() }
+                    }
+                    None => ConnectError::Answer { code: text("code", "UNKNOWN"), message },
                 });
             }
             let payload = frame.get_mut("payload").map(Value::take).unwrap_or_default();
@@ -243,6 +261,10 @@ impl Connection {
                 return Ok(payload);
             }
         }
+    }
+
+    fn version(&self) -> Option<String> {
+        self.hello.pointer("/server/version").and_then(Value::as_str).map(str::to_owned)
     }
 
     /// Says good-bye; whether it arrives does not matter.
@@ -270,6 +292,16 @@ impl Connection {
             }
         }
     }
+}
+
+/// Told once, however often a command connects.
+fn tell_unsaved(why: &io::Error) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        output::error_line(&format!(
+            "The key of this device could not be stored ({why}): one that is used for this command only stands in for it."
+        ));
+    });
 }
 
 async fn dial(target: &Target) -> Result<Socket, ConnectError> {

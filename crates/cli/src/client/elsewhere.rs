@@ -16,6 +16,7 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
         ConnectError::Closed { .. } | ConnectError::Refused { .. } | ConnectError::Protocol { .. } => false,
         ConnectError::UnknownHost { .. }
         | ConnectError::Answer { .. }
+        | ConnectError::UnknownMethod { .. }
         | ConnectError::Identity { .. }
         | ConnectError::Unprotected { .. }
         | ConnectError::Url { .. } => return None,

@@ -39,6 +39,13 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
         ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
+        ConnectError::UnknownMethod { version, .. } => {
+            let version = version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+            told("request", &error.to_string()).hint(format!(
+                "That gateway is OpenClaw{version}, which does not have it: it belongs to the gateway of this program, `{}`.",
+                context.hint_command("openclaw gateway")
+            ))
+        }
         ConnectError::Identity { .. } => told("client", &error.to_string()).hint(format!(
             "The key and the tokens of this device are in {}: this user must be able to read and write there.",
             context.paths().device_identity().with_file_name("").display()
@@ -161,6 +168,17 @@ mod tests {
         let flags = TargetFlags { token: token.map(str::to_owned), ..TargetFlags::default() };
         let target = Target::resolve(&context, &flags).unwrap();
         explain(&context, &target, error)
+    }
+
+    #[test]
+    fn a_method_that_is_not_there_says_whose_gateway_it_is() {
+        for (version, name) in [(None, "OpenClaw,"), (Some("2026.2.9"), "OpenClaw (2026.2.9),")] {
+            let version = version.map(str::to_owned);
+            let error = ConnectError::UnknownMethod { method: "message.action".to_owned(), version };
+            let failure = hint("{}", &[], None, &error);
+            assert!(failure.message.starts_with("unknown method: message.action"), "{failure:?}");
+            assert!(failure.hint.as_deref().unwrap_or_default().contains(name), "{failure:?}");
+        }
     }
 
     #[test]

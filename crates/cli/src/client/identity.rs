@@ -26,6 +26,8 @@ use sha2::{Digest as _, Sha256};
 pub(crate) struct Identity {
     key: SigningKey,
     device_id: String,
+    /// Why it is in memory only.
+    unsaved: Option<io::Error>,
 }
 
 /// `identity/device.json`.
@@ -40,7 +42,8 @@ struct DeviceFile {
 }
 
 impl Identity {
-    /// Reads the device's key, or makes one on first use.
+    /// Reads the device's key, or makes one on first use. Where there is no room for it, as on a full disk, it lives as long as this
+    /// process: a gateway that runs can still be asked.
     ///
     /// # Errors
     /// When the file can't be read as a key or can't be written. A broken file is never replaced: other gateways know it.
@@ -94,14 +97,22 @@ impl Identity {
             private_key_pem: pair.to_pkcs8_pem(LineEnding::LF).map_err(|error| pem(&error))?.to_string(),
             created_at_ms: now_ms(),
         };
-        write(path, &serde_json::to_value(&file)?)?;
-        Ok(identity)
+        match write(path, &serde_json::to_value(&file)?) {
+            Ok(()) => Ok(identity),
+            Err(error) if has_no_room(&error) => Ok(Self { unsaved: Some(error), ..identity }),
+            Err(error) => Err(error),
+        }
     }
 
     fn of(key: SigningKey) -> Self {
         let digest = Sha256::digest(key.verifying_key().as_bytes());
         let device_id = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { key, device_id }
+        Self { key, device_id, unsaved: None }
+    }
+
+    /// Why the next command has another key.
+    pub(crate) fn unsaved(&self) -> Option<&io::Error> {
+        self.unsaved.as_ref()
     }
 
     /// Hexadecimal SHA-256 of the public key.
@@ -121,6 +132,11 @@ impl Identity {
             nonce: parts.nonce.map(|nonce| NonEmpty(nonce.to_owned())),
         }
     }
+}
+
+fn has_no_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
 }
 
 /// `identity/device-auth.json`: tokens by role.

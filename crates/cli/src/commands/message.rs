@@ -180,9 +180,13 @@ fn other(args: &MessageArgs, context: &Context) -> Outcome {
     let Place { info, to } = place(args, context)?;
     if args.dry_run {
         rehearse(args, context, info, to.as_deref())?;
-        let payload =
-            json!({"ok": true, "dryRun": true, "channel": info.id, "action": args.row.action, "to": to});
-        let said = format!("Would do {} via {}. Nothing was done.", args.row.action, info.label);
+        let message = args.text("messageId");
+        let payload = json!({
+            "ok": true, "dryRun": true, "channel": info.id, "action": args.row.action, "to": to, "messageId": message,
+        });
+        let message = message.map(|id| format!(" with message {}", output::one_line(id))).unwrap_or_default();
+        let to = to.map(|to| format!(" in {to}")).unwrap_or_default();
+        let said = format!("Would do {}{message}{to} via {}. Nothing was done.", args.row.action, info.label);
         return report(args, info.id, "dry-run", &without_nulls(payload), &said);
     }
     let params = params_at(args, info, to.as_deref());
@@ -287,7 +291,8 @@ fn act(
         "action": args.row.action, "params": params, "accountId": args.account,
         "dryRun": dry_run.then_some(true), "idempotencyKey": ids::uuid().to_string(),
     });
-    call::<MessageAction>(context, &timeout(limit), &request)
+    let answer = call::<MessageAction>(context, &timeout(limit), &request);
+    answer.map_err(|failure| Failure { message: args.naming_flags(&failure.message), ..failure })
 }
 
 fn timeout(limit: Duration) -> TargetArgs {

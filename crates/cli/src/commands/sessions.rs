@@ -195,8 +195,10 @@ struct Listing {
     now: i64,
 }
 
+/// Characters of the column of keys.
+const KEY_WIDTH: usize = 26;
 const COLUMNS: &[Column] =
-    &[("Kind", 6), ("Key", 26), ("Age", 9), ("Model", 14), ("Tokens (ctx %)", 20), ("Flags", 0)];
+    &[("Kind", 6), ("Key", KEY_WIDTH), ("Age", 9), ("Model", 14), ("Tokens (ctx %)", 20), ("Flags", 0)];
 
 impl Listing {
     fn document(&self) -> Value {
@@ -262,13 +264,27 @@ impl Row {
         let Self { session, used, agent: _ } = self;
         vec![
             kind_name(session.kind()).to_owned(),
-            session.key.clone(),
+            short_key(&session.key),
             output::age(now - session.entry.updated_at_ms()),
             used.model.clone(),
             tokens(session.entry.total_tokens, used.window),
             session.flags().join(" "),
         ]
     }
+}
+
+/// A key as the table has room for, in the form of OpenClaw 2026.2.9: `agent:main:teleg...:-1001`. The document has it whole.
+fn short_key(key: &str) -> String {
+    const HEAD: usize = 16;
+    const TAIL: usize = 6;
+    let key = output::one_line(key);
+    let length = key.chars().count();
+    if length <= KEY_WIDTH {
+        return key.into_owned();
+    }
+    let (head, tail): (String, String) =
+        (key.chars().take(HEAD).collect(), key.chars().skip(length - TAIL).collect());
+    format!("{head}...{tail}")
 }
 
 /// `direct`, `group`, `global` or `unknown`.
@@ -328,6 +344,28 @@ mod tests {
         let expect: Vec<String> = serde_json::from_value(calls()[1]["stdout"].clone()).unwrap();
         // The last line break.
         assert_eq!(recorded().text(), expect[..expect.len() - 1]);
+    }
+
+    #[test]
+    fn long_keys_are_shortened_so_that_columns_stay() {
+        let rows = [
+            ("agent:main:main", "agent:main:main"),
+            ("agent:main:12345678901234x", "agent:main:12345678901234x"),
+            ("agent:main:telegram:group:-1001", "agent:main:teleg...:-1001"),
+            ("agent:main:telegram:group:-1001:topic:42", "agent:main:teleg...pic:42"),
+            ("agent:main:ähnlich-und-noch-länger-ä", "agent:main:ähnli...nger-ä"),
+        ];
+        for (key, expect) in rows {
+            assert_eq!(short_key(key), expect);
+        }
+        let mut listing = recorded();
+        let used = ModelInUse { model: "mock-1".to_owned(), window: 32_000 };
+        let group = session("agent:main:telegram:group:-1001", json!({"updatedAt": 1_795_229_479_704_i64}));
+        listing.rows.push(Row { session: group, used, agent: None });
+        let text = listing.text();
+        let places: Vec<_> = text.iter().filter_map(|line| line.find("mock-1")).collect();
+        assert_eq!(places, [places[0]; 2], "{text:#?}");
+        assert_eq!(listing.document()["sessions"][1]["key"], "agent:main:telegram:group:-1001");
     }
 
     #[test]

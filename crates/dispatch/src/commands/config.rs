@@ -4,7 +4,7 @@ use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Environment, Loaded, load, redact, value_path};
 use serde_json::Value;
 
-use super::config_words::{Place, Wish, block, read};
+use super::config_words::{Place, Wish, block, code, read};
 use super::table::{Category, Command, Does, Needs, Takes};
 use super::{Answering, Context};
 
@@ -56,13 +56,13 @@ fn answer(loaded: &Loaded, wish: Wish) -> String {
         Wish::Set(place, value) => {
             let shown = redacted(&place.segments, &value);
             match set_value(loaded, &place.segments, value, Actor::Channel) {
-                Ok(_) => format!("⚙️ Config updated: {}={shown}", place.text),
+                Ok(_) => format!("⚙️ Config updated: {}", code(&format!("{}={shown}", place.text))),
                 Err(error) => refused("set", &error),
             }
         }
         Wish::Unset(place) => match unset_value(loaded, &place.segments, Actor::Channel) {
-            Ok(Some(_)) => format!("⚙️ Config updated: {} removed.", place.text),
-            Ok(None) => format!("⚙️ No config value found for {}.", place.text),
+            Ok(Some(_)) => format!("⚙️ Config updated: {} removed.", code(&place.text)),
+            Ok(None) => format!("⚙️ No config value found for {}.", code(&place.text)),
             Err(error) => refused("unset", &error),
         },
         Wish::Reset => String::new(),
@@ -75,8 +75,8 @@ fn show(loaded: &Loaded, place: Option<Place>) -> String {
         return format!("⚙️ Config (raw):\n{}", block(&redacted(&[], document)));
     };
     match value_path::get(document, &segments) {
-        Some(value) => format!("⚙️ Config {text}:\n{}", block(&redacted(&segments, value))),
-        None => format!("⚙️ No config value found for {text}."),
+        Some(value) => format!("⚙️ Config {}:\n{}", code(&text), block(&redacted(&segments, value))),
+        None => format!("⚙️ No config value found for {}.", code(&text)),
     }
 }
 
@@ -109,13 +109,13 @@ mod tests {
         let (_home, environment) = config_file(r#"{"messages": {"responsePrefix": "a"}}"#);
         let say = |text: &str| answer(&load(&environment), read("config", text).unwrap());
         let rows = [
-            ("get messages.responsePrefix", "⚙️ Config messages.responsePrefix:\n```json\n\"a\"\n```"),
-            ("set messages.responsePrefix=\"b\"", "⚙️ Config updated: messages.responsePrefix=\"b\""),
-            ("show messages.responsePrefix", "⚙️ Config messages.responsePrefix:\n```json\n\"b\"\n```"),
-            ("set messages.queue.cap=1", "⚙️ Config updated: messages.queue.cap=1"),
-            ("unset messages.queue.cap", "⚙️ Config updated: messages.queue.cap removed."),
-            ("unset messages.queue.cap", "⚙️ No config value found for messages.queue.cap."),
-            ("get no.such", "⚙️ No config value found for no.such."),
+            ("get messages.responsePrefix", "⚙️ Config `messages.responsePrefix`:\n```json\n\"a\"\n```"),
+            ("set messages.responsePrefix=\"b\"", "⚙️ Config updated: `messages.responsePrefix=\"b\"`"),
+            ("show messages.responsePrefix", "⚙️ Config `messages.responsePrefix`:\n```json\n\"b\"\n```"),
+            ("set messages.queue.cap=1", "⚙️ Config updated: `messages.queue.cap=1`"),
+            ("unset messages.queue.cap", "⚙️ Config updated: `messages.queue.cap` removed."),
+            ("unset messages.queue.cap", "⚙️ No config value found for `messages.queue.cap`."),
+            ("get no.such", "⚙️ No config value found for `no.such`."),
         ];
         for (text, expect) in rows {
             assert_eq!(say(text), expect, "{text}");
@@ -123,7 +123,10 @@ mod tests {
         let wrong = say("set messages.queue.mode=7");
         assert!(wrong.starts_with("⚠️ Config invalid after set (messages.queue.mode: "), "{wrong}");
         let secret = say("set channels.telegram.botToken=123:abcdefgh");
-        assert!(!secret.contains("abcdefgh") && secret.contains("channels.telegram.botToken="), "{secret}");
+        assert!(
+            !secret.contains("abcdefgh") && secret.contains("`channels.telegram.botToken=\"__"),
+            "{secret}"
+        );
         assert!(!say("show").contains("abcdefgh"));
         assert!(!say("get channels.telegram.botToken").contains("abcdefgh"));
     }

@@ -36,7 +36,9 @@ pub(super) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
             if path.trim().is_empty() || written.trim().is_empty() {
                 return Err(usage());
             }
-            Ok(Wish::Set(place(path.trim())?, value(written.trim()).map_err(|error| format!("⚠️ {error}"))?))
+            let (path, written) = (path.trim(), written.trim());
+            let is_wrong = |error| format!("⚠️ {error}\n{}", how_to_quote(command, path, written));
+            Ok(Wish::Set(place(path)?, value(written).map_err(is_wrong)?))
         }
         "reset" if command == "debug" => Ok(Wish::Reset),
         _ if command == "debug" => Err("⚠️ Usage: /debug show|set|unset|reset".to_owned()),
@@ -64,6 +66,19 @@ fn value(text: &str) -> Result<Value, String> {
             Ok(_) | Err(_) => Ok(Value::from(text)),
         },
     }
+}
+
+/// What to write instead of a value that is read as JSON, or as a text in quotes, and is none.
+fn how_to_quote(command: &str, path: &str, written: &str) -> String {
+    let text = written.trim_matches(['"', '\'']);
+    let instead = code(&format!("/{command} set {path}={}", Value::from(text)));
+    format!("A value that begins with [, {{ or a quote has to be whole JSON. For text: {instead}")
+}
+
+/// `path=value` as it is, whatever stands in it: nothing of it is Markdown.
+pub(super) fn code(text: &str) -> String {
+    let text = text.replace('\n', " ");
+    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
 
 /// A value in a block of JSON.
@@ -110,6 +125,21 @@ mod tests {
             ("set a.b", Err("⚠️ Usage: /config set path=value")),
             ("set =1", Err("⚠️ Usage: /config set path=value")),
             ("unset", Err("⚠️ Usage: /config unset path")),
+            ("set a=[\"b\", 1]", Ok(Wish::Set(place("a"), json!(["b", 1])))),
+            (
+                "set a.b=[x]",
+                Err(
+                    "⚠️ Invalid JSON: expected value at line 1 column 2\nA value that begins with [, { or a quote has to be \
+                     whole JSON. For text: `/config set a.b=\"[x]\"`",
+                ),
+            ),
+            (
+                "set a='b",
+                Err(
+                    "⚠️ Invalid string: a quote is missing\nA value that begins with [, { or a quote has to be whole JSON. \
+                     For text: `/config set a=\"b\"`",
+                ),
+            ),
             ("set a..b=1", Err("⚠️ Invalid path. Use dot notation (e.g. foo.bar).")),
             ("reset", Err("⚠️ Usage: /config show|get|set|unset")),
         ];
@@ -117,5 +147,6 @@ mod tests {
             assert_eq!(read("config", text), expect.map_err(str::to_owned), "{text:?}");
         }
         assert_eq!(read("debug", "reset"), Ok(Wish::Reset));
+        assert_eq!([code("a=__b__"), code("a=`\nb")], ["`a=__b__`", "`` a=` b ``"]);
     }
 }

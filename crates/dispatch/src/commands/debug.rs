@@ -3,7 +3,7 @@
 use openclaw_config::{InvalidConfig, Loaded, Overrides, load};
 
 use super::config::{NO_GATEWAY, redacted};
-use super::config_words::{Wish, block, read};
+use super::config_words::{Wish, block, code, read};
 use super::table::{Category, Command, Does, Needs, Takes};
 use super::{Answering, Context};
 
@@ -48,14 +48,14 @@ fn answer(overrides: &Overrides, loaded: &Loaded, wish: Wish) -> String {
         Wish::Set(place, value) => {
             let shown = redacted(&place.segments, &value);
             match overrides.set(loaded, &place.segments, value) {
-                Ok(()) => format!("⚙️ Debug override set: {}={shown}", place.text),
+                Ok(()) => format!("⚙️ Debug override set: {}", code(&format!("{}={shown}", place.text))),
                 Err(error) => invalid(&error),
             }
         }
         Wish::Unset(place) if overrides.unset(&place.segments) => {
-            format!("⚙️ Debug override removed for {}.", place.text)
+            format!("⚙️ Debug override removed for {}.", code(&place.text))
         }
-        Wish::Unset(place) => format!("⚙️ No debug override found for {}.", place.text),
+        Wish::Unset(place) => format!("⚙️ No debug override found for {}.", code(&place.text)),
         Wish::Reset => {
             overrides.reset();
             "⚙️ Debug overrides cleared; using config on disk.".to_owned()
@@ -83,13 +83,13 @@ mod tests {
         let say = |text: &str| answer(&overrides, &loaded, read("debug", text).unwrap());
         let rows = [
             ("", "⚙️ Debug overrides: (none)"),
-            ("set messages.responsePrefix=x", "⚙️ Debug override set: messages.responsePrefix=\"x\""),
+            ("set messages.responsePrefix=x", "⚙️ Debug override set: `messages.responsePrefix=\"x\"`"),
             (
                 "show",
                 "⚙️ Debug overrides (memory-only):\n```json\n{\n  \"messages\": {\n    \"responsePrefix\": \"x\"\n  }\n}\n```",
             ),
-            ("unset messages.responsePrefix", "⚙️ Debug override removed for messages.responsePrefix."),
-            ("unset messages.responsePrefix", "⚙️ No debug override found for messages.responsePrefix."),
+            ("unset messages.responsePrefix", "⚙️ Debug override removed for `messages.responsePrefix`."),
+            ("unset messages.responsePrefix", "⚙️ No debug override found for `messages.responsePrefix`."),
             ("reset", "⚙️ Debug overrides cleared; using config on disk."),
         ];
         for (text, expect) in rows {

@@ -79,8 +79,9 @@ fn place(row: &Command) -> String {
     } else {
         format!(", with `commands.{}=true`", row.name)
     };
+    let edits = row.edits_need.map(|setting| format!(", changes with `{setting}=true`")).unwrap_or_default();
     let inline = if row.inline { ", inline" } else { "" };
-    format!("{place}{inline}{needs}")
+    format!("{place}{inline}{needs}{edits}")
 }
 
 fn who(row: &Command) -> &'static str {

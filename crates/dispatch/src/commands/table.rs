@@ -33,6 +33,8 @@ pub(super) struct Command {
     pub(super) argument_menu: ArgumentMenu,
     /// Whether the configuration has it.
     pub(super) is_on: fn(&Commands) -> bool,
+    /// The setting that has to be true for what it changes, where it also shows things without.
+    pub(super) edits_need: Option<&'static str>,
 }
 
 /// Where a command stands in lists, in the order of the list.
@@ -144,6 +146,7 @@ impl Command {
             needs: Needs::Writing,
             argument_menu: ArgumentMenu::None,
             is_on: |_| true,
+            edits_need: None,
         }
     }
 
@@ -160,6 +163,11 @@ impl Command {
     /// The same, with choices that can be pressed.
     pub(super) const fn offering(self, argument_menu: ArgumentMenu) -> Self {
         Self { argument_menu, ..self }
+    }
+
+    /// The same, where changes need a setting.
+    pub(super) const fn editing_with(self, setting: &'static str) -> Self {
+        Self { edits_need: Some(setting), ..self }
     }
 
     /// The same, with other names.
@@ -240,8 +248,9 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
 /// The same for a command whose argument is taken as it was written, each space and line of it.
 pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
     let (name, arguments) = read(text.trim())?;
-    let is_verbatim = name == BASH || name == super::subagents::COMMAND.name;
-    is_verbatim.then(|| (name, arguments.to_owned()))
+    let verbatim =
+        [BASH, super::subagents::COMMAND.name, super::config::COMMAND.name, super::debug::COMMAND.name];
+    verbatim.contains(&name).then(|| (name, arguments.to_owned()))
 }
 
 /// `! ls`, `!ls` and `!poll` are other ways to write `/bash`. A second `!` is none: who writes `!!!` gives no command.

@@ -3,10 +3,10 @@
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscard, MessageDiscardResult, MessageFailed, MessageFailedResult, MessageRetry,
-    MessageRetryResult,
+    MessageRetryResult, Trace, TraceResult,
 };
 use openclaw_sessions::time::{iso, now_ms};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::channels::call;
 use crate::args::{MessageArgs, TargetArgs};
@@ -57,7 +57,10 @@ pub(super) fn list(args: &MessageArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
-    let Some(params) = which(args, context, "send again")? else { return Ok(0) };
+    let params = match which(args, context, "send again")? {
+        Which::Asked(params) => params,
+        Which::Rehearsed(exit) => return Ok(exit),
+    };
     let answer = call::<MessageRetry>(context, &TargetArgs::default(), &params)?;
     if args.json {
         output::json(&answer);
@@ -89,7 +92,10 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {
-    let Some(params) = which(args, context, "throw away")? else { return Ok(0) };
+    let params = match which(args, context, "throw away")? {
+        Which::Asked(params) => params,
+        Which::Rehearsed(exit) => return Ok(exit),
+    };
     let answer = call::<MessageDiscard>(context, &TargetArgs::default(), &params)?;
     if args.json {
         output::json(&answer);
@@ -113,8 +119,15 @@ fn failed(args: &MessageArgs, context: &Context) -> Result<Value, Failure> {
     call::<MessageFailed>(context, &TargetArgs::default(), &params)
 }
 
-/// Which are meant. `None` after a dry run.
-fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Value>, Failure> {
+/// Which messages are meant.
+enum Which {
+    /// The request for them.
+    Asked(Value),
+    /// It was only said what would be done, with this exit code.
+    Rehearsed(u8),
+}
+
+fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Which, Failure> {
     let (ids, all) = (args.texts("ids"), args.flag("all"));
     if ids.is_empty() != all {
         return Err(Failure::usage("Give the ids, or --all")
@@ -126,17 +139,44 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Option<Val
             client::read::<MessageFailed>(answer, MessageFailed::NAME)?;
         failed.extend(waiting.into_iter().filter(|_| !all));
         failed.retain(|one| all || ids.contains(&one.id));
-        if args.json {
-            output::json(&json!({"action": args.row.action, "dryRun": true, "failed": failed}));
-            return Ok(None);
+        let is_listed = |id: &String| failed.iter().any(|one| one.id == *id);
+        let mut others = Vec::new();
+        for id in ids.iter().filter(|id| !is_listed(id)) {
+            others.push((id.as_str(), state_of(context, id)?));
         }
-        output::line(&format!("Would {what} {}. Nothing was done.", failed.len()));
-        failed.iter().flat_map(lines).for_each(|line| output::line(&line));
-        return Ok(None);
+        if args.json {
+            let others: Map<String, Value> =
+                others.iter().map(|(id, state)| ((*id).to_owned(), json!(state))).collect();
+            output::json(
+                &json!({"action": args.row.action, "dryRun": true, "failed": failed, "others": others}),
+            );
+        } else if !failed.is_empty() || others.is_empty() {
+            output::line(&format!("Would {what} {}. Nothing was done.", failed.len()));
+            failed.iter().flat_map(lines).for_each(|line| output::line(&line));
+        }
+        return told(args, others.into_iter()).map(Which::Rehearsed);
     }
     let ids = (!all).then_some(ids);
     let all = all.then_some(true);
-    Ok(Some(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
+    Ok(Which::Asked(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
+}
+
+/// How one stands that is not among those that were given up or wait.
+fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
+    let answer = call::<Trace>(context, &TargetArgs::default(), &json!({ "id": id }))?;
+    let TraceResult { events, runs, deliveries, .. } = client::read::<Trace>(answer, Trace::NAME)?;
+    let runs = runs.iter().chain(events.iter().filter_map(|event| event.run.as_ref()));
+    let answers = runs.flat_map(|run| &run.deliveries).chain(events.iter().flat_map(|event| &event.answers));
+    let found = deliveries.iter().chain(answers).find(|delivery| delivery.id == id);
+    Ok(match found {
+        None => "unknown",
+        Some(delivery) if delivery.is_discarded == Some(true) => "discarded",
+        Some(delivery) => match delivery.state.as_str() {
+            "sent" => "sent",
+            "sending" | "uncertain" => "sending",
+            _ => "unlisted",
+        },
+    })
 }
 
 /// How the rest stands. One that nobody knows is a failure; what is sent already, or will be, is none.
@@ -151,6 +191,9 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
             }
             "sent" => format!("{id} was sent already."),
             "discarded" => format!("{id} was thrown away."),
+            "unlisted" => {
+                format!("{id} is not among the newest of --channel and --account, and was not looked at.")
+            }
             _ => format!("{id} is being sent right now: nothing was done. Try again in a moment."),
         };
         match (args.json, state) {
