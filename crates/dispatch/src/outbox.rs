@@ -298,7 +298,13 @@ impl Outbox {
         let deadline = tokio::time::Instant::now() + patience;
         let mut tries = self.inner.tries.subscribe();
         loop {
-            let waits = self.waiting().await?.into_iter().find(|one| one.status.id == id);
+            // What waits is read as a whole: not for one that was given up.
+            let waits = match self.find(id).await? {
+                Some(status) if status.state.is_open() => {
+                    self.waiting().await?.into_iter().find(|one| one.status.id == id)
+                }
+                Some(_) | None => None,
+            };
             let discard = Update::Discard { id: id.to_owned(), now: self.inner.clock.now_ms() };
             if self.inner.journal.update(discard).await? {
                 if let Some(one) = waits {

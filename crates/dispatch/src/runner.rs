@@ -409,7 +409,7 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
-    for taken in control.steering.taken() {
+    for taken in control.steering.close() {
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
         finish(runner, &taken.row, &record, Said::nothing()).await;
     }

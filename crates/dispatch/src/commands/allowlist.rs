@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
+use openclaw_channels::account_keys::names_of;
 use openclaw_channels::{Channel, by_name};
 use openclaw_config::write::{Actor, set_value, unset_value};
 use openclaw_config::{Config, Loaded, value_path};
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
 use super::allowlist_words::{Action, Asked, Scope, Where, read};
@@ -223,10 +223,8 @@ impl Place {
 
     /// The account's own section in the file, as it is spelled there.
     fn own_section(&self, parsed: &Value, channel: &[String]) -> Option<Vec<String>> {
-        let accounts = [channel, &["accounts".to_owned()]].concat();
-        let sections = value_path::get(parsed, &accounts)?.as_object()?;
-        let name = sections.keys().find(|name| normalize_account_id(name) == self.account)?;
-        Some([accounts.as_slice(), std::slice::from_ref(name)].concat())
+        let name = names_of(parsed, self.channel.as_ref(), &self.account).into_iter().next()?;
+        Some([channel, &["accounts".to_owned(), name]].concat())
     }
 
     /// Where a list lies in a section.

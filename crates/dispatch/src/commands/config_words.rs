@@ -3,6 +3,8 @@
 use openclaw_config::value_path::parse_path;
 use serde_json::Value;
 
+use super::config::redacted;
+
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wish {
@@ -70,8 +72,9 @@ fn value(text: &str) -> Result<Value, String> {
 
 /// What to write instead of a value that is read as JSON, or as a text in quotes, and is none.
 fn how_to_quote(command: &str, path: &str, written: &str) -> String {
-    let text = written.trim_matches(['"', '\'']);
-    let instead = code(&format!("/{command} set {path}={}", Value::from(text)));
+    let text = Value::from(written.trim_matches(['"', '\'']));
+    let text = parse_path(path).map_or(Value::Null, |segments| redacted(&segments, &text));
+    let instead = code(&format!("/{command} set {path}={text}"));
     format!("A value that begins with [, {{ or a quote has to be whole JSON. For text: {instead}")
 }
 
@@ -131,6 +134,13 @@ mod tests {
                 Err(
                     "⚠️ Invalid JSON: expected value at line 1 column 2\nA value that begins with [, { or a quote has to be \
                      whole JSON. For text: `/config set a.b=\"[x]\"`",
+                ),
+            ),
+            (
+                "set gateway.auth.token='abc",
+                Err(
+                    "⚠️ Invalid string: a quote is missing\nA value that begins with [, { or a quote has to be whole JSON. \
+                     For text: `/config set gateway.auth.token=\"__OPENCLAW_REDACTED__\"`",
                 ),
             ),
             (

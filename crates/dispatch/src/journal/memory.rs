@@ -570,11 +570,11 @@ impl Arrived {
 }
 
 impl StoredItem {
-    /// Whether it was given up, and not thrown away.
     fn listed(&self) -> ListedDelivery {
         ListedDelivery { status: self.status(), part: Some(self.delivery.part.clone()) }
     }
 
+    /// Whether it was given up, and not thrown away.
     fn is_listed(&self) -> bool {
         self.state == DeliveryState::Failed && self.given_up != Some(DeliveryFailure::Discarded)
     }

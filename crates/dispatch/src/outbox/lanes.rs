@@ -88,6 +88,9 @@ impl Lanes {
         rank: impl Fn(&LaneKey) -> R,
         mut may_try: impl FnMut(&LaneKey, i64) -> bool,
     ) -> Vec<(LaneKey, i64)> {
+        if room == 0 {
+            return Vec::new();
+        }
         let due = self.lanes.iter_mut().filter_map(|(key, lane)| {
             let (number, _) = lane.head().filter(|(_, due)| *due <= now)?;
             Some((rank(key), number, key, lane))

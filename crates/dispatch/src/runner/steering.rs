@@ -32,6 +32,8 @@ struct State {
     read: Vec<RunId>,
     /// Left to the run, which has not written the copy that it was handed of them yet.
     left: Vec<Job>,
+    /// What the run answers is stored, or about to be: nothing more is left to it.
+    is_closed: bool,
     /// To be stopped, found too late to keep the run from it.
     stopped: Vec<(RunId, AbortReason)>,
 }
@@ -66,11 +68,12 @@ impl SteeringQueue {
         self.state.lock().pending.retain(|(job, _)| !job.is_copy || job.row.run_id != *run_id);
     }
 
-    /// Leaves a message to the run that was handed a copy of it. `true`: that is in the transcript already.
+    /// Leaves a message to the run that was handed a copy of it. `true`: that is in the transcript already. A run that is past its
+    /// [`SteeringQueue::close`] does not answer it any more: it is untaken then.
     pub(crate) fn leave(&self, job: Job) -> bool {
         let mut state = self.state.lock();
         let run_id = &job.row.run_id;
-        if state.read.contains(run_id) {
+        if !state.is_closed && state.read.contains(run_id) {
             state.taken.push(job);
             return true;
         }
@@ -119,9 +122,11 @@ impl SteeringQueue {
         }
     }
 
-    /// What the run took so far and answers. Of a copy its message has an answer of its own.
-    pub(crate) fn taken(&self) -> Vec<Job> {
-        self.state.lock().taken.clone()
+    /// What the run took and answers. It takes nothing after this. Of a copy its message has an answer of its own.
+    pub(crate) fn close(&self) -> Vec<Job> {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        state.taken.clone()
     }
 
     /// What the run took, emptied.
@@ -234,7 +239,7 @@ mod tests {
         queue.written();
         queue.retract(&RunId::new("b"));
         assert_eq!(queue.poll().unwrap().message.content.to_text(), "c");
-        assert!(queue.taken().is_empty() && queue.drain_taken().is_empty());
+        assert!(queue.drain_taken().is_empty());
         assert!(queue.drain_untaken().is_empty());
     }
 
@@ -258,5 +263,20 @@ mod tests {
         assert_eq!(names(&queue.drain_taken()), ["a", "b", "c"]);
         assert_eq!(names(&queue.drain_untaken()), ["d", "e"]);
         assert_eq!(queue.drain_read(), [RunId::new("a")]);
+    }
+
+    #[test]
+    fn nothing_is_left_to_a_run_whose_answers_are_being_stored() {
+        let queue = SteeringQueue::default();
+        for name in ["a", "b"] {
+            queue.push(copy(name), UserMessage::text(name, 0));
+            queue.poll().unwrap();
+            queue.written();
+        }
+        assert!(queue.leave(job("a")));
+        assert_eq!(names(&queue.close()), ["a"]);
+        assert!(!queue.leave(job("b")), "its end would be stored by nobody");
+        assert_eq!(names(&queue.drain_taken()), ["a"]);
+        assert_eq!(names(&queue.drain_untaken()), ["b"], "it has a run of its own");
     }
 }

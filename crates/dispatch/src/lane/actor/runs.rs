@@ -164,8 +164,13 @@ impl Actor {
         for run_id in running.job.row.others() {
             self.settle(RunRecord { run_id, ..record.clone() });
         }
+        // What a run has read that answered nothing is not answered.
+        let read = running.control.steering.drain_read();
+        let is_answered = matches!(record.outcome, RunOutcome::Ok { .. });
         self.settle(record);
-        self.on_input(Input::Read(running.control.steering.drain_read())).await;
+        if is_answered {
+            self.on_input(Input::Read(read)).await;
+        }
         let mut untaken = std::mem::take(&mut self.withdrawn);
         for mut job in running.control.steering.drain_untaken() {
             if let Some(reason) = running.control.steering.stopped(&job.row.run_id) {
