@@ -299,7 +299,7 @@ async fn fifty_thousand_sessions_are_listed_from_the_command_line() {
     write("ops", 3);
     let text = openclaw(&gateway, &["sessions", "--verbose"]).await;
     assert_eq!((text.code, text.out.lines().count()), (Some(0), 50_003), "{}", text.err);
-    assert!(text.out.lines().nth(3).unwrap().starts_with("direct agent:main:telegram:dm:49999 "));
+    assert!(text.out.lines().nth(3).unwrap().starts_with("direct agent:main:teleg...:49999 "));
     let ops = openclaw(&gateway, &["sessions", "--agent", "ops"]).await;
     assert_eq!(ops.out.lines().nth(1), Some("Sessions listed: 3"));
     let both = openclaw(&gateway, &["sessions", "--all-agents", "--json"]).await;

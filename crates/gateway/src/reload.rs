@@ -383,8 +383,8 @@ mod tests {
             (with("/gateway/port", json!(2)), take(&[], &["gateway.port"])),
             // An empty object is a setting: a group is listed, a model allowed.
             (
-                with("/channels/telegram", json!({"groups": {"-1": {}, "-2": {}}})),
-                take(&["channels.telegram.groups.-1", "channels.telegram.groups.-2"], &[]),
+                with("/channels/slack", json!({"channels": {"C1": {}, "C2": {}}})),
+                take(&[], &["channels.slack.channels.C1", "channels.slack.channels.C2"]),
             ),
             (
                 with("/agents/defaults", json!({"models": {"a/b": {}}})),
