@@ -298,12 +298,11 @@ impl Outbox {
         let deadline = tokio::time::Instant::now() + patience;
         let mut tries = self.inner.tries.subscribe();
         loop {
+            let is_open = self.find(id).await?.is_some_and(|status| status.state.is_open());
             // What waits is read as a whole: not for one that was given up.
-            let waits = match self.find(id).await? {
-                Some(status) if status.state.is_open() => {
-                    self.waiting().await?.into_iter().find(|one| one.status.id == id)
-                }
-                Some(_) | None => None,
+            let waits = match is_open {
+                true => self.waiting().await?.into_iter().find(|one| one.status.id == id),
+                false => None,
             };
             let discard = Update::Discard { id: id.to_owned(), now: self.inner.clock.now_ms() };
             if self.inner.journal.update(discard).await? {
@@ -312,7 +311,6 @@ impl Outbox {
                 }
                 return Ok(true);
             }
-            let is_open = self.find(id).await?.is_some_and(|status| status.state.is_open());
             if !is_open || !matches!(tokio::time::timeout_at(deadline, tries.changed()).await, Ok(Ok(()))) {
                 return Ok(false);
             }
