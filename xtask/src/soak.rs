@@ -65,10 +65,12 @@ async fn soak(program: &std::path::Path, minutes: usize, rate: usize) -> Result<
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let resident = process::memory(pid, "VmRSS:")?;
+        // The rest is pages of the program's file, which the system takes back when it likes.
+        let own = process::memory(pid, "RssAnon:")?;
         let (sent, _) = stage.api.sent();
         let waiting = stage.api.waiting();
         println!(
-            "minute {minute:>3}: {resident:>7.1} MB, {written} written, {waiting} not fetched, {} not answered",
+            "minute {minute:>3}: {resident:>7.1} MB, {own:.1} of its own, {written} written, {waiting} not fetched, {} not answered",
             written - sent.min(written)
         );
         if minute == SETTLED {

@@ -43,6 +43,8 @@ pub(super) fn merge(own: RunArgs, parent: RunArgs) -> RunArgs {
 
 #[expect(clippy::needless_pass_by_value, reason = "the arguments end here")]
 pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
+    // Before a thread is started: each would have a heap of its own.
+    openclaw_heap::share_one();
     let flags = flags(&args)?;
     if args.claude_cli_logs {
         output::error_line(
