@@ -11,6 +11,7 @@ pub(crate) mod sqlite;
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_channels::Address;
 use openclaw_protocol::{RunId, SessionId};
@@ -62,6 +63,9 @@ impl From<serde_json::Error> for JournalError {
     }
 }
 
+/// How long what is to be synced waits for a change that is synced anyway. Messages that were let in are accepted within it.
+pub(crate) const SYNC_TOGETHER: Duration = Duration::from_millis(2);
+
 /// A future of the journal.
 pub(crate) type JournalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
@@ -80,8 +84,13 @@ pub(crate) trait Journal: Send + Sync {
     /// Stores a delivery; synced when the future ends.
     fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert>;
 
-    /// Stores events of chat platforms, all or none, in this order; synced when the future ends. `None`: too many wait.
+    /// Stores events of chat platforms, all or none, in this order; [`Durability::Written`] when the future ends. `None`: too many
+    /// wait.
     fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>>;
+
+    /// Ends when all that was written before is synced: with the next change that is, or by itself if none comes within
+    /// [`SYNC_TOGETHER`].
+    fn synced(&self) -> JournalFuture<'_, ()>;
 
     /// Makes an update. When the future ends, it is as safe as its [`Update::durability`] says. `false`: what it is about is
     /// not there or is past it, and nothing was changed.

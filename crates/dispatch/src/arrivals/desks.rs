@@ -185,7 +185,8 @@ impl InboundSink for Sink {
                     }
                 }
             }
-            Ok(())
+            // A desk that accepts a message syncs its arrival too. What the platform hears of must outlive the machine.
+            shared.journal.synced().await.map_err(|error| NotTaken(error.to_string()))
         })
     }
 }

@@ -666,6 +666,10 @@ impl Journal for MemoryJournal {
         self.work(|state| Ok(Some(state.arrive(events))))
     }
 
+    fn synced(&self) -> JournalFuture<'_, ()> {
+        self.work(|_| Ok(()))
+    }
+
     fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {
         self.work(|state| {
             let newer =

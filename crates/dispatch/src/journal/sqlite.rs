@@ -30,14 +30,15 @@ use openclaw_protocol::RunId;
 use openclaw_sessions::time::now_ms;
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 pub use health::{DatabaseState, check_database, renew_database};
 pub use salvage::Salvaged;
 
 use super::{
-    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery,
-    Update,
+    AccountCounts, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, SYNC_TOGETHER,
+    StoredDelivery, Update,
 };
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::inbox::{AskedRecords, Known, MessageRecord};
@@ -68,6 +69,8 @@ impl From<rusqlite::Error> for JournalError {
 pub(crate) struct SqliteJournal {
     mailbox: mpsc::Sender<Mail>,
     refused: Refused,
+    /// Told of each commit that was synced.
+    syncs: watch::Receiver<()>,
     /// The writer, until it is joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -92,12 +95,13 @@ impl SqliteJournal {
         let (connection, found) = file::open(&path, look)?;
         let (mailbox, received) = mpsc::channel(MAILBOX);
         let refused = Refused::default();
-        let writer = Writer::new(connection, refused.clone());
+        let (told, syncs) = watch::channel(());
+        let writer = Writer::new(connection, refused.clone(), told);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(received))
             .map_err(|error| JournalError::Storage(format!("cannot start the journal's thread: {error}")))?;
-        Ok((Self { mailbox, refused, thread: Mutex::new(Some(thread)) }, found))
+        Ok((Self { mailbox, refused, syncs, thread: Mutex::new(Some(thread)) }, found))
     }
 
     /// Makes a change. When this returns it is as safe as its [`Change::durability`] says.
@@ -155,6 +159,18 @@ impl Journal for SqliteJournal {
 
     fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>> {
         Box::pin(self.change(Arrive(events)))
+    }
+
+    fn synced(&self) -> JournalFuture<'_, ()> {
+        let mut syncs = self.syncs.clone();
+        // The thread does one after the other: a commit that is told of from now on began after what was written before.
+        syncs.mark_unchanged();
+        Box::pin(async move {
+            match timeout(SYNC_TOGETHER, syncs.changed()).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) | Err(_) => self.change(Update::Settle).await.map(drop),
+            }
+        })
     }
 
     fn waiting_arrivals(&self, after: i64, most: u32) -> JournalFuture<'_, Vec<StoredArrival>> {

@@ -22,8 +22,9 @@ pub(super) struct Arrive(pub(super) Vec<NewArrival>);
 impl Change for Arrive {
     type Done = Option<Vec<ArrivalInsert>>;
 
+    /// Whoever tells the platform waits for [`synced`](crate::journal::Journal::synced) first.
     fn durability(&self) -> Durability {
-        Durability::Synced
+        Durability::Written
     }
 
     fn apply(&self, db: &Connection) -> Result<Option<Vec<ArrivalInsert>>, JournalError> {

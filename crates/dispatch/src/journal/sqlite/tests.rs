@@ -432,6 +432,23 @@ async fn what_was_written_is_settled_by_a_write() {
 }
 
 #[tokio::test]
+async fn what_is_to_be_synced_goes_with_the_next_change_that_is_or_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let log = dir.path().join(format!("{FILE_NAME}-wal"));
+    let bytes = || std::fs::metadata(&log).unwrap().len();
+    journal.change(add("run-1")).await.unwrap();
+    let before = bytes();
+    journal.synced().await.unwrap();
+    assert!(bytes() > before, "nothing else came");
+    let synced = journal.synced();
+    journal.change(add("run-2")).await.unwrap();
+    let before = bytes();
+    synced.await.unwrap();
+    assert_eq!(bytes(), before, "it went with the message");
+}
+
+#[tokio::test]
 async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path());

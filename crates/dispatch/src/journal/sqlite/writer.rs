@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use openclaw_sessions::time::now_ms;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::refused::Refused;
 use super::{arrivals, deliveries, messages, notices};
@@ -200,15 +200,18 @@ pub(super) struct Writer {
     refused: Refused,
     /// When that was done last.
     retried: Instant,
+    /// Tells whoever waits for it of each commit that was synced.
+    syncs: watch::Sender<()>,
     /// Whether a commit that was refused may stand in the log all the same.
     is_log_stale: bool,
     since_prune: usize,
 }
 
 impl Writer {
-    pub(super) fn new(db: Connection, refused: Refused) -> Self {
+    pub(super) fn new(db: Connection, refused: Refused, syncs: watch::Sender<()>) -> Self {
         Self {
             db,
+            syncs,
             durability: None,
             retries: Vec::new(),
             refused,
@@ -307,6 +310,10 @@ impl Writer {
         }
         match execute(&self.db, "COMMIT") {
             Ok(()) => {
+                if is_synced {
+                    // Nobody may be waiting.
+                    let _ = self.syncs.send(());
+                }
                 self.since_prune += applied.len();
                 applied.into_iter().for_each(|work| work.answer());
                 self.prune_if_due();
