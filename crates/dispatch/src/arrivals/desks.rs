@@ -199,7 +199,10 @@ mod tests {
     use openclaw_channels::{Conversation, ConversationKind, InboundEvent, InboundMessage, Sender};
     use serde_json::json;
 
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::arrivals::{gate, handover};
     use crate::clock::Clock;
     use crate::testing::{FakeModel, PATIENCE, Rig};
 
@@ -270,6 +273,37 @@ mod tests {
         assert_eq!(traced.events[0].is_late, Some(true));
         let traced = rig.dispatch.trace(Some("update:1")).await.unwrap();
         assert_eq!(traced.events[0].is_late, None);
+    }
+
+    /// A message that is being accepted when it is stopped has its place before the stop: it is a run, which the stop ends.
+    #[tokio::test]
+    async fn what_is_being_accepted_while_it_is_stopped_is_stopped_as_a_run() {
+        let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+        let groups = json!({"*": {"requireMention": false}});
+        let telegram = json!({"botToken": "1:t", "groupPolicy": "open", "groups": groups});
+        let rig = Rig::with_config(dir.path(), &model, json!({"channels": {"telegram": telegram}})).await;
+        let (dispatch, event) = (&rig.dispatch, said(1));
+        let shared = dispatch.shared();
+        let new = NewArrival { event: event.clone(), received_at: 1, fate: None };
+        let inserts = shared.journal.arrive(vec![new]).await.unwrap().unwrap();
+        let [ArrivalInsert::New(number)] = inserts[..] else { panic!("it is new") };
+        let seen = Desks::new(dispatch.clone()).door.see(dispatch, &[&event]).await.remove(0);
+        let waiting = Waiting { number, event, received_at: 1, seen, in_memory: None };
+        let gate::Verdict::Admitted(admitted) = gate::judge(dispatch, waiting).await else {
+            panic!("it is heard");
+        };
+        let cancel = CancellationToken::new();
+        let mut work = Box::pin(handover::work(dispatch.clone(), vec![*admitted], cancel.clone()));
+        while shared.accepting.is_empty() {
+            assert!(futures_util::poll!(work.as_mut()).is_pending(), "it has not begun to be accepted");
+            if shared.accepting.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
+        cancel.cancel();
+        tokio::time::timeout(PATIENCE, work).await.expect("it is accepted, or stopped");
+        let record = shared.journal.arrival_records(None, 1).await.unwrap().remove(0);
+        assert!(matches!(record.fate, Some(Fate::Run(_))), "{:?}", record.fate);
     }
 
     /// In a group that is heard anybody may write as much as they like.

@@ -133,42 +133,50 @@ async fn tell_too_large(dispatch: &Dispatch, first: &Admitted, limit: u64) {
     send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }
 
-/// Hands over what was said as one message. Cancelled, it ends at the next point where it waits, and decides that it was stopped.
+/// Hands over what was said as one message. Cancelled, it ends at the next point where it waits, and decides that it was stopped. What
+/// is about to be accepted is accepted, and stopped in its lane: it would be accepted all the same, behind the stop.
 pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: CancellationToken) {
     let numbers: Vec<i64> = said.iter().map(|one| one.number).collect();
-    let handing = hand(&dispatch, said, &numbers);
-    let fate = tokio::select! { biased;
-        () = cancel.cancelled() => Some(Fate::handled("stopped")),
-        fate = handing => fate,
-    };
+    let fate = hand(&dispatch, said, &numbers, &cancel)
+        .await
+        .unwrap_or_else(|Stopped| Some(Fate::handled("stopped")));
     if let Some(fate) = fate {
         decide(dispatch.shared(), &numbers, fate).await;
     }
 }
 
+/// Somebody stopped what is being handed over.
+struct Stopped;
+
 /// What becomes of it; `None` where that is decided with its acceptance, or by the next start.
-async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Option<Fate> {
-    let Files { attachments, too_large } = fetch(dispatch, &said).await;
+async fn hand(
+    dispatch: &Dispatch,
+    said: Vec<Admitted>,
+    numbers: &[i64],
+    cancel: &CancellationToken,
+) -> Result<Option<Fate>, Stopped> {
+    let Files { attachments, too_large } = unless(cancel, fetch(dispatch, &said)).await?;
     if let (Some(limit), Some(first)) = (too_large, said.first()) {
         tell_too_large(dispatch, first, limit).await;
     }
     let mut pause = PAUSE;
     loop {
-        let (run_id, request) = match composed(dispatch, &said, &attachments, numbers).await {
+        let composing = composed(dispatch, &said, &attachments, numbers);
+        let (run_id, request) = match unless(cancel, composing).await? {
             Ok(composed) => composed,
             Err(error) => {
                 tracing::warn!(%error, "a message of a platform waits for the database");
-                tokio::time::sleep(pause).await;
+                unless(cancel, tokio::time::sleep(pause)).await?;
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
         };
+        let (Some(first), Some(last)) = (said.first(), said.last()) else { return Ok(None) };
         let Some(request) = request else {
-            let first = said.first()?;
             tell(dispatch, first, NOTHING_SAID).await;
-            return Some(Fate::handled("empty"));
+            return Ok(Some(Fate::handled("empty")));
         };
-        let key = said.last()?.route.session_key.clone();
+        let key = last.route.session_key.clone();
         let origin = request.origin.clone();
         let received = request.origin.as_ref();
         let received =
@@ -184,16 +192,16 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
                 if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
                     received.tell(*accepted_at);
                 }
-                return None;
+                return Ok(None);
             }
-            Err(DispatchError::ShuttingDown) => return None,
-            Err(DispatchError::SendBlocked) if is_first => return Some(Fate::dropped("send-policy")),
+            Err(DispatchError::ShuttingDown) => return Ok(None),
+            Err(DispatchError::SendBlocked) if is_first => return Ok(Some(Fate::dropped("send-policy"))),
             Err(DispatchError::SendBlocked) => {
                 tracing::debug!("a message waits: what was said before it may be what lets the session send");
             }
             Err(error @ DispatchError::KeyReused(_)) => {
                 tracing::error!(%error, "a message of a platform was accepted with other words before");
-                return Some(Fate::dropped("duplicate"));
+                return Ok(Some(Fate::dropped("duplicate")));
             }
             Err(
                 error @ (DispatchError::Storage(_)
@@ -204,8 +212,16 @@ async fn hand(dispatch: &Dispatch, said: Vec<Admitted>, numbers: &[i64]) -> Opti
                 tracing::warn!(%error, "a message of a platform waits");
             }
         }
-        tokio::time::sleep(pause).await;
+        unless(cancel, tokio::time::sleep(pause)).await?;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Does something unless it is stopped before or meanwhile.
+async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Stopped> {
+    tokio::select! { biased;
+        () = cancel.cancelled() => Err(Stopped),
+        done = work => Ok(done),
     }
 }
 
