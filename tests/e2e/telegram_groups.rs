@@ -243,7 +243,7 @@ async fn a_sticker_is_told_by_its_emoji_its_set_and_what_is_known_of_it() {
 
 #[tokio::test]
 async fn two_bots_answer_their_own_people() {
-    let servers = [TelegramServer::start().await, TelegramServer::start().await];
+    let servers = [TelegramServer::start().await, TelegramServer::start_for(7001).await];
     let model = ModelServer::answering(|request| {
         let said = request.last_user_text();
         Reply::text(if said.contains("to one") { "from one" } else { "from two" })

@@ -238,6 +238,7 @@ mod tests {
         let is_direct = kind == ConversationKind::Direct;
         Inbound {
             native_id: "update:1".to_owned(),
+            unique_id: None,
             address: Address {
                 channel: "telegram".to_owned(),
                 account: "default".to_owned(),
