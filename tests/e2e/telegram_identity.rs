@@ -42,6 +42,7 @@ async fn another_bot_in_the_same_account_is_heard() {
     });
     ok(&gateway, &["config", "set", "channels.telegram", &section.to_string()]).await;
     second.push(private_message(5, "to the second"));
+    second.nth_answer("sendMessage", 1).await;
     second.push(numbered(private_message(5, "/stop"), 12));
     second.nth_answer("sendMessage", 2).await;
     let found = events(&gateway, |events| are_answered(events, 2)).await;
