@@ -233,6 +233,37 @@ async fn lists_of_who_is_heard_are_changed_from_a_chat() {
     assert!(file.contains("\"6\""), "{file}");
 }
 
+/// An account that has no list of its own hears whom its channel hears, also where that list stands in another file.
+#[tokio::test]
+async fn a_list_of_an_included_file_shuts_nobody_out() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("welcome")).await;
+    let section = json!({
+        "$include": "./people.json5", "botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "allowlist",
+        "accounts": {"default": {}},
+    });
+    let config = json!({"channels": {"telegram": section}, "commands": {"config": true}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
+    let people = gateway.state_dir().join("people.json5");
+    std::fs::write(&people, "{allowFrom: [5, 7], groupAllowFrom: [5]}").unwrap();
+    gateway.start().await.unwrap();
+    let mut sent = 0;
+    let said = told(&server, &mut sent, private_message(5, "/allowlist add 6 --config")).await;
+    assert_eq!(said, "✅ DM allowlist added: channels.telegram.accounts.default.allowFrom.");
+    for person in [6, 7, 5] {
+        assert_eq!(told(&server, &mut sent, private_message(person, "hello")).await, "welcome", "{person}");
+    }
+    let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    let file: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(file["channels"]["telegram"]["accounts"]["default"], json!({"allowFrom": [5, 7, "6"]}));
+    // One that stands in that file is not changed from here.
+    std::fs::write(&people, "{accounts: {default: {groupAllowFrom: [5]}}}").unwrap();
+    let said = told(&server, &mut sent, private_message(5, "/allowlist remove group 5")).await;
+    let refused =
+        "⚠️ channels.telegram.accounts.default.groupAllowFrom comes from an included file; change it there: ";
+    assert!(said.starts_with(refused) && said.contains("people.json5"), "{said}");
+}
+
 #[tokio::test]
 async fn the_menu_has_the_commands_of_the_table_and_can_be_switched_off() {
     let server = TelegramServer::start().await;

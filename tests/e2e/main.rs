@@ -127,6 +127,7 @@ mod telegram_blocks;
 mod telegram_buttons;
 mod telegram_groups;
 mod telegram_hardships;
+mod telegram_identity;
 mod telegram_strangers;
 mod terminal_flood;
 mod told_calls;

@@ -423,6 +423,38 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     assert_eq!(seen(&server), ["b"]);
 }
 
+/// While the platform is down one request at a time asks how it does. What a person wants tried does not wait for the next time.
+#[tokio::test]
+async fn all_that_a_person_wants_tried_are_tried_during_an_outage() {
+    const CHATS: [i64; 5] = [11, 12, 13, 14, 15];
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    connected(&server).await;
+    let mut client = gateway.client().await.unwrap();
+    for chat in CHATS {
+        server.fail_chat(chat, Fault::Refuse(500, "Internal Server Error"));
+        let params = json!({"to": chat.to_string(), "message": "hi", "idempotencyKey": chat.to_string()});
+        client.send("send", params).await.unwrap();
+    }
+    gateway.logged("the platform is down: what is to be sent waits").await.unwrap();
+    let ids = CHATS.map(|chat| format!("send:{chat}:1"));
+    until("all wait", async || {
+        let listed = ok(&gateway, &["message", "failed"]).await;
+        ids.iter().all(|id| listed.contains(id)).then_some(())
+    })
+    .await;
+    let before = server.calls("sendMessage").len();
+    let command: Vec<&str> = ["message", "retry"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+    ok(&gateway, &command).await;
+    until("each of them is tried", async || {
+        let tried: Vec<_> =
+            server.calls("sendMessage").drain(before..).map(|call| call.params["chat_id"].clone()).collect();
+        CHATS.iter().all(|chat| tried.contains(&json!(chat))).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_command_is_traced_as_what_it_is() {
     let server = TelegramServer::start().await;

@@ -69,3 +69,23 @@ async fn a_clock_that_is_behind_makes_no_old_command_fresh() {
     let status = ok(&gateway, &["channels", "status"]).await;
     has(&status, &["This machine's clock is 10 minutes behind Telegram's"]);
 }
+
+/// On either side of the line beyond which a difference counts.
+#[tokio::test]
+async fn a_clock_that_is_wrong_by_about_a_minute_is_told_of_once() {
+    const WRONG: &str = "This machine's clock is 1 minute behind Telegram's";
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    server.set_clock_ahead(MINUTE + 5);
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    gateway.logged(WRONG).await.unwrap();
+    for (first, ahead) in [(21, MINUTE - 10), (31, MINUTE + 5), (41, MINUTE - 10), (51, MINUTE + 5)] {
+        server.set_clock_ahead(ahead);
+        for id in first..first + 4 {
+            answer(&server, command(&server, 0, id)).await;
+        }
+    }
+    let log = gateway.log();
+    assert_eq!(log.matches(WRONG).count(), 1, "{log}");
+    assert!(!log.contains("this machine's clock agrees"), "{log}");
+}

@@ -47,7 +47,7 @@ fn take(
     match without(&loaded.snapshot.parsed) {
         Some(next) => write(loaded, &next, by).map(|_| true),
         None if without(&loaded.snapshot.config).is_some() => {
-            Err(WriteError::Included(format!("channels.{}", channel.info().id)))
+            Err(WriteError::included(loaded, format!("channels.{}", channel.info().id)))
         }
         None => Ok(false),
     }

@@ -9,9 +9,13 @@ use crate::Address;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inbound {
-    /// The platform's id of the event, unique for its channel and account for ever, such as `update:123`: an event that is brought
-    /// twice is taken once.
+    /// The platform's id of the event, such as `update:123`, by which people ask for it.
     pub native_id: String,
+    /// What tells it from every other event of the channel for ever, such as `7000:update:123:5:11:1735787040`: the bot that it was brought
+    /// to, under whatever name the account goes, and what it is about, since ids may begin anew. Nothing in events that were stored before
+    /// there was this; those are known by their account and [`native_id`](Self::native_id).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_id: Option<String>,
     /// Where it happened; an answer goes there.
     pub address: Address,
     /// What kind of conversation that is.
@@ -25,6 +29,21 @@ pub struct Inbound {
 }
 
 impl Inbound {
+    /// What the event is known by: one that is brought twice is taken once.
+    pub fn identity(&self) -> String {
+        match &self.unique_id {
+            // No account has an empty name.
+            Some(id) => format!("{}\n\n{id}", self.address.channel),
+            None => self.former_identity(),
+        }
+    }
+
+    /// What it was known by before there were unique ids.
+    pub fn former_identity(&self) -> String {
+        let Address { channel, account, .. } = &self.address;
+        format!("{channel}\n{account}\n{}", self.native_id)
+    }
+
     /// Gives a message other words. `false`: it is none.
     pub fn reword(&mut self, text: &str) -> bool {
         let InboundEvent::Message(message) = &mut self.event else { return false };
@@ -281,4 +300,29 @@ pub struct Mentions {
     pub any: bool,
     /// Whether the platform would have marked a mention of the account.
     pub can_tell: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Messages of the version before have the runs that they had then.
+    #[test]
+    fn what_was_stored_before_is_known_as_before() {
+        let stored = json!({
+            "nativeId": "update:7",
+            "address": {"channel": "telegram", "account": "work", "target": "5", "thread": null},
+            "conversation": {"kind": "direct"},
+            "sender": {"id": "5"},
+            "event": {"kind": "message", "messageId": "11", "text": "hi"},
+            "at": 5,
+        });
+        let mut event: Inbound = serde_json::from_value(stored).unwrap();
+        assert_eq!(event.identity(), "telegram\nwork\nupdate:7");
+        event.unique_id = Some("7000:update:7:5:11:0".to_owned());
+        assert_eq!(event.identity(), "telegram\n\n7000:update:7:5:11:0");
+        assert_eq!(event.former_identity(), "telegram\nwork\nupdate:7");
+    }
 }

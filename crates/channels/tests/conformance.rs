@@ -47,7 +47,9 @@ fn thread(params: &Value) -> Option<String> {
 
 impl Fixture for TelegramFixture {
     fn start() -> FixtureFuture<'static, Self> {
-        Box::pin(async { Self { servers: [TelegramServer::start().await, TelegramServer::start().await] } })
+        Box::pin(async {
+            Self { servers: [TelegramServer::start().await, TelegramServer::start_for(7001).await] }
+        })
     }
 
     fn channel(&self) -> Arc<dyn Channel> {

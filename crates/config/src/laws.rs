@@ -214,6 +214,26 @@ fn a_write_keeps_comments_order_references_and_includes() {
     assert!(audit.contains("\"changedPaths\":[\"gateway.port\"]") && !audit.contains("19000"), "{audit}");
 }
 
+/// The two would be joined.
+#[test]
+fn a_list_beside_an_included_one_is_refused_with_the_file_however_it_is_written() {
+    let home = Home::with("{ channels: { telegram: { $include: './people.json5' } } }");
+    let people = "{ accounts: { work: { allowFrom: [7] } } }";
+    fs::write(home.dir.path().join(".openclaw/people.json5"), people).unwrap();
+    let set = |at: &str, value: Value| write::set_value(&home.load(), &path(at), value, Actor::Cli);
+    for (at, value) in [
+        ("channels.telegram.accounts.work.allowFrom", json!([9])),
+        ("channels.telegram.accounts", json!({"work": {"enabled": true, "allowFrom": [9]}})),
+    ] {
+        let refused = set(at, value).unwrap_err().to_string();
+        let told = "channels.telegram.accounts.work.allowFrom comes from an included file; change it there: ";
+        assert!(refused.starts_with(told) && refused.ends_with("/people.json5"), "{refused}");
+    }
+    set("channels.telegram.accounts.other.allowFrom", json!([9])).unwrap();
+    let config = home.load().snapshot.config;
+    assert_eq!(config["channels"]["telegram"]["accounts"]["work"]["allowFrom"], json!([7]));
+}
+
 #[cfg(unix)]
 #[test]
 fn files_that_are_written_belong_to_the_owner_alone() {

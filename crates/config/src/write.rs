@@ -79,8 +79,13 @@ pub enum WriteError {
     #[error("config write rejected: \"{0}\" is redacted; set an explicit value instead of {REDACTED}")]
     Redacted(String),
     /// A value that comes from an included file would have to be removed or a list of it replaced.
-    #[error("{0} comes from an included file; change it there")]
-    Included(String),
+    #[error("{path} comes from an included file; change it there{files}")]
+    Included {
+        /// Where it is in the config.
+        path: String,
+        /// The files that are included, as the end of the message; nothing where none was read.
+        files: String,
+    },
     /// Somebody else wrote the file since it was read.
     #[error("config changed since last load; re-run config.get and retry")]
     Changed,
@@ -92,6 +97,16 @@ pub enum WriteError {
         /// Why.
         source: io::Error,
     },
+}
+
+impl WriteError {
+    /// What is at this path comes from a file that the config includes.
+    pub fn included(loaded: &Loaded, path: impl Into<String>) -> Self {
+        let files: Vec<String> =
+            loaded.included_files.iter().map(|file| file.display().to_string()).collect();
+        let files = if files.is_empty() { String::new() } else { format!(": {}", files.join(", ")) };
+        Self::Included { path: path.into(), files }
+    }
 }
 
 fn first_line(issues: &[Issue]) -> String {
@@ -166,7 +181,7 @@ pub fn unset_value(loaded: &Loaded, path: &[String], actor: Actor) -> Result<Opt
     }
     let is_included = includes::uses_includes(&loaded.snapshot.parsed)
         && value_path::get(&loaded.snapshot.config, path).is_some();
-    if is_included { Err(WriteError::Included(path.join("."))) } else { Ok(None) }
+    if is_included { Err(WriteError::included(loaded, path.join("."))) } else { Ok(None) }
 }
 
 fn stamp(document: &mut Value) {
@@ -183,14 +198,32 @@ fn refuse_included(loaded: &Loaded, next: &Value, changed: &[String]) -> Result<
     }
     for path in changed {
         let segments: Vec<String> = path.split('.').map(str::to_owned).collect();
-        let is_list = value_path::get(next, &segments).is_some_and(Value::is_array);
-        let in_file = value_path::get(&loaded.snapshot.parsed, &segments).is_some();
-        let in_effect = value_path::get(&loaded.snapshot.config, &segments).is_some_and(Value::is_array);
-        if is_list && in_effect && !in_file {
-            return Err(WriteError::Included(path.clone()));
+        let of = |document| value_path::get(document, &segments);
+        let (in_file, in_effect) = (of(&loaded.snapshot.parsed), of(&loaded.snapshot.config));
+        if let Some(path) = of(next).and_then(|value| included_list(value, in_file, in_effect, path)) {
+            return Err(WriteError::included(loaded, path));
         }
     }
     Ok(())
+}
+
+/// Where a list is in a value that is in effect and not in the file, if there is one.
+fn included_list(
+    value: &Value,
+    in_file: Option<&Value>,
+    in_effect: Option<&Value>,
+    path: &str,
+) -> Option<String> {
+    match value {
+        Value::Array(_) => {
+            (in_file.is_none() && in_effect.is_some_and(Value::is_array)).then(|| path.to_owned())
+        }
+        Value::Object(map) => map.iter().find_map(|(key, value)| {
+            let (in_file, in_effect) = (in_file.and_then(|v| v.get(key)), in_effect.and_then(|v| v.get(key)));
+            included_list(value, in_file, in_effect, &join(path, key))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 fn find_redacted(value: &Value, path: &str) -> Option<String> {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Labels that begin an envelope even without a date.
-const CHANNEL_LABELS: &[&str] = &[
+pub const CHANNEL_LABELS: &[&str] = &[
     "WebChat",
     "WhatsApp",
     "Telegram",

@@ -93,6 +93,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
+    bot: i64,
     token: String,
     /// Not confirmed yet, by id.
     updates: BTreeMap<i64, Value>,
@@ -128,15 +129,21 @@ struct State {
 }
 
 impl TelegramServer {
-    /// The bot's id.
+    /// The bot's id, where a test does not say another.
     pub const BOT: i64 = 7000;
 
     /// Starts one on a free port.
     pub async fn start() -> Self {
+        Self::start_for(Self::BOT).await
+    }
+
+    /// Starts one for the bot of this id.
+    pub async fn start_for(bot: i64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap_or_else(|error| panic!("bind: {error}"));
         let address = listener.local_addr().unwrap_or_else(|error| panic!("address: {error}"));
         let state = State {
-            token: format!("{}:TEST-token-{}", Self::BOT, NEXT.fetch_add(1, Ordering::Relaxed)),
+            bot,
+            token: format!("{bot}:TEST-token-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
             updates: BTreeMap::new(),
             again: Vec::new(),
             last: None,

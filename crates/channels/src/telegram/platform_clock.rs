@@ -13,6 +13,10 @@ use parking_lot::Mutex;
 
 /// A difference that is no larger says nothing; Unix milliseconds, as all here.
 const SMALLEST: i64 = 60_000;
+/// What was said of the clock is taken back when it is no more wrong than this, and said anew when it is wrong by so much more or less: one that
+/// is wrong by about [`SMALLEST`], or that answers of different speed tell otherwise, is not told of again and again.
+const AGREES: i64 = 15_000;
+const CHANGES: i64 = 2 * 60_000;
 /// Answers that are looked at together.
 const LAST: usize = 3;
 /// An answer that took longer may have been held up on its way.
@@ -25,8 +29,8 @@ pub(super) struct PlatformClock(Arc<Mutex<Samples>>);
 #[derive(Debug, Default)]
 struct Samples {
     last: VecDeque<i64>,
-    /// Whether the owner was told.
-    is_told: bool,
+    /// By how much the owner was told that it is ahead; 0: that it is right.
+    told: i64,
 }
 
 impl PlatformClock {
@@ -34,19 +38,13 @@ impl PlatformClock {
     pub(super) fn answered(&self, asked_at: i64, answered_at: i64, date: Option<&str>) {
         let Some(sample) = sample(asked_at, answered_at, date) else { return };
         let mut samples = self.0.lock();
-        samples.last.push_back(sample);
-        if samples.last.len() > LAST {
-            samples.last.pop_front();
+        keep(&mut samples.last, sample);
+        let Some(ahead) = news(samples.told, &samples.last) else { return };
+        samples.told = ahead;
+        match ahead {
+            0 => tracing::info!("this machine's clock agrees with Telegram's again"),
+            _ => tracing::error!("{}. {}", crate::clock_is_wrong(ahead, "Telegram"), crate::SET_THE_CLOCK),
         }
-        let ahead = ahead(&samples.last);
-        match (ahead, samples.is_told) {
-            (0, true) => tracing::info!("this machine's clock agrees with Telegram's again"),
-            (0, false) | (_, true) => {}
-            (_, false) => {
-                tracing::error!("{}. {}", crate::clock_is_wrong(ahead, "Telegram"), crate::SET_THE_CLOCK)
-            }
-        }
-        samples.is_told = ahead != 0;
     }
 
     /// By how much our clock is ahead; less than nothing where it is behind, 0 where it is right as far as is known.
@@ -69,6 +67,13 @@ fn sample(asked_at: i64, answered_at: i64, date: Option<&str>) -> Option<i64> {
     }
 }
 
+fn keep(last: &mut VecDeque<i64>, sample: i64) {
+    last.push_back(sample);
+    if last.len() > LAST {
+        last.pop_front();
+    }
+}
+
 fn ahead(last: &VecDeque<i64>) -> i64 {
     let (Some(least), Some(most)) = (last.iter().min(), last.iter().max()) else { return 0 };
     let do_agree = last.len() == LAST && most.saturating_sub(*least) <= SMALLEST;
@@ -76,6 +81,17 @@ fn ahead(last: &VecDeque<i64>) -> i64 {
         least if least < -SMALLEST => least,
         least if least > SMALLEST && do_agree => least,
         _ => 0,
+    }
+}
+
+/// By how much the clock is ahead, if that is to be told; 0: that it agrees again.
+fn news(told: i64, last: &VecDeque<i64>) -> Option<i64> {
+    match ahead(last) {
+        0 => {
+            let agrees = last.len() == LAST && last.iter().all(|sample| sample.abs() <= AGREES);
+            (told != 0 && agrees).then_some(0)
+        }
+        ahead => (told == 0 || ahead.abs_diff(told) >= CHANGES.unsigned_abs()).then_some(ahead),
     }
 }
 
@@ -107,6 +123,39 @@ mod tests {
         ];
         for (last, expect) in rows {
             assert_eq!(ahead(&last.iter().copied().collect()), expect, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_is_told_of_when_it_changes_by_enough() {
+        const SECOND: i64 = 1_000;
+        let three = |sample: i64| [sample; LAST];
+        // What answers say one after the other, and what is told.
+        let rows: [(Vec<i64>, &[i64]); 7] = [
+            // About a minute, on either side of the line.
+            (
+                [62, 58, 62, 62, 62, 40, 62, 62, 62, 30, 30, 30, 62, 62, 62].map(|n| n * SECOND).to_vec(),
+                &[62 * SECOND],
+            ),
+            ([-62, -58, -62, -58, -58, -58, -62].map(|n| n * SECOND).to_vec(), &[-62 * SECOND]),
+            // It is set, and goes wrong again.
+            ([three(5 * MINUTE), three(0), three(5 * MINUTE)].concat(), &[5 * MINUTE, 0, 5 * MINUTE]),
+            ([three(5 * MINUTE), three(16 * SECOND), three(AGREES)].concat(), &[5 * MINUTE, 0]),
+            // It goes more wrong, or the other way.
+            ([three(5 * MINUTE), three(6 * MINUTE), three(7 * MINUTE)].concat(), &[5 * MINUTE, 7 * MINUTE]),
+            ([three(5 * MINUTE), three(-5 * MINUTE)].concat(), &[5 * MINUTE, -5 * MINUTE]),
+            (three(30 * SECOND).to_vec(), &[]),
+        ];
+        for (samples, expect) in rows {
+            let (mut told, mut said, mut last) = (0, Vec::new(), VecDeque::new());
+            for sample in samples.iter().copied() {
+                keep(&mut last, sample);
+                if let Some(news) = news(told, &last) {
+                    said.push(news);
+                    told = news;
+                }
+            }
+            assert_eq!(said, expect, "{samples:?}");
         }
     }
 

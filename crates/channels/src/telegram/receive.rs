@@ -120,7 +120,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
         };
         match next {
             None => {}
-            Some(Next::PassOver(update)) => pass_over(io, &bot.id, &mut polling, &mut offset, update).await,
+            Some(Next::PassOver(update)) => pass_over(bot, me, io, (&mut polling, &mut offset), update).await,
             Some(Next::End(exit)) => return offset.written(exit).await,
             Some(Next::Pause(wait)) => tokio::select! { biased;
                 () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
@@ -222,8 +222,15 @@ fn passed_over(bot: &Bot, io: &AccountIo, polling: &mut Polling, file: &OffsetFi
 }
 
 /// An update that can't be read is not asked for for ever.
-async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, offset: &mut Offset, number: i64) {
-    let event = update::numbered_unreadable(number, account, "it is no JSON, or too long", now_ms());
+async fn pass_over(
+    bot: &Bot,
+    me: &Me,
+    io: &AccountIo,
+    (polling, offset): (&mut Polling, &mut Offset),
+    number: i64,
+) {
+    let why = "it is no JSON, or too long";
+    let event = update::numbered_unreadable(number, &bot.id, me, why, now_ms());
     if give(io, vec![event]).await.is_err() {
         // It is asked for once more.
         return;
@@ -232,7 +239,7 @@ async fn pass_over(io: &AccountIo, account: &str, polling: &mut Polling, offset:
         status.last_error = Some(format!("Telegram's update {number} can't be read and was passed over"));
     });
     if let Some(taken) = polling.took(Some(number), now_ms()) {
-        offset.write_down(account, taken).await;
+        offset.write_down(&bot.id, taken).await;
     }
 }
 

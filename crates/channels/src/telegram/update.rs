@@ -67,6 +67,11 @@ pub(super) fn id(update: &Value) -> Option<i64> {
 /// When what an update brings was said, in Unix milliseconds by our clock; `None` where it does not tell. A pressed button has the time of
 /// its message.
 pub(super) fn said_at(update: &Value, times: Times) -> Option<i64> {
+    date(update).map(|seconds| times.ours(seconds))
+}
+
+/// The same as the platform says it.
+fn date(update: &Value) -> Option<i64> {
     const DATES: &[(&str, &str)] = &[
         ("message", "date"),
         ("channel_post", "date"),
@@ -76,7 +81,24 @@ pub(super) fn said_at(update: &Value, times: Times) -> Option<i64> {
         ("my_chat_member", "date"),
     ];
     let date = DATES.iter().find_map(|(kind, key)| update.get(*kind)?.int(key));
-    date.filter(|seconds| *seconds > 0).map(|seconds| times.ours(seconds))
+    date.filter(|seconds| *seconds > 0)
+}
+
+/// What an update is about, which tells it from another one of its number: Telegram begins its numbers anew after a week without updates.
+fn about(update: &Value, content: &Value) -> String {
+    // A press has an id of its own.
+    if let Some(press) = content.text("id") {
+        return press.to_owned();
+    }
+    let parts = [content.at("chat").int("id"), content.int("message_id"), date(update)];
+    let parts: Vec<String> =
+        parts.iter().map(|part| part.map_or_else(String::new, |n| n.to_string())).collect();
+    parts.join(":")
+}
+
+/// The id of an event that is the bot's alone, whatever its account is called.
+fn unique_id(me: &Me, native_id: &str, about: &str) -> Option<String> {
+    Some(format!("{}:{native_id}:{about}", me.id))
 }
 
 /// Reads an update for an account.
@@ -84,20 +106,16 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Upda
     let now = times.now;
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
     let Some(number) = id(update) else {
-        return one(Some(unreadable(
-            &update.to_string(),
-            account,
-            "it has no number that Telegram gives",
-            now,
-        )));
+        let why = "it has no number that Telegram gives";
+        return one(Some(unreadable(&update.to_string(), account, me, why, now)));
     };
-    let scene = Scene { number, account, me, times };
     let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.get(*kind)?))) else {
         return Update::default();
     };
     if let Some(why) = flaw(kind, content) {
-        return one(Some(numbered_unreadable(number, account, &why, now)));
+        return one(Some(numbered_unreadable(number, account, me, &why, now)));
     }
+    let scene = Scene { number, about: about(update, content), account, me, times };
     match kind {
         "message" | "channel_post" => one(scene.message(content)),
         "edited_message" | "edited_channel_post" => one(scene.edited(content)),
@@ -133,15 +151,16 @@ fn flaw(kind: &str, content: &Value) -> Option<String> {
 }
 
 /// What came and can't be read, with its number.
-pub(super) fn numbered_unreadable(number: i64, account: &str, why: &str, now: i64) -> Inbound {
+pub(super) fn numbered_unreadable(number: i64, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     tracing::error!(account, update = number, why, "an update of Telegram can't be read and is passed over");
-    Inbound { native_id: format!("update:{number}"), ..silent(account, why, now) }
+    silent(format!("update:{number}"), account, me, why, now)
 }
 
-/// An event of which nothing is known.
-fn silent(account: &str, why: &str, now: i64) -> Inbound {
+/// An event of which nothing else is known.
+fn silent(native_id: String, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     Inbound {
-        native_id: String::new(),
+        unique_id: unique_id(me, &native_id, UNKNOWN),
+        native_id,
         address: Address {
             channel: super::ID.to_owned(),
             account: account.to_owned(),
@@ -164,9 +183,9 @@ fn silent(account: &str, why: &str, now: i64) -> Inbound {
 
 /// What came and can't be read: with the number that stands in it, or with one made of it, so that it is one and the same when it is
 /// brought again.
-pub(super) fn unreadable(text: &str, account: &str, why: &str, now: i64) -> Inbound {
+pub(super) fn unreadable(text: &str, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     if let Some(number) = number_in(text.as_bytes()) {
-        return numbered_unreadable(number, account, why, now);
+        return numbered_unreadable(number, account, me, why, now);
     }
     let mut digest = Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut hex, byte| {
         hex.push_str(&format!("{byte:02x}"));
@@ -174,7 +193,7 @@ pub(super) fn unreadable(text: &str, account: &str, why: &str, now: i64) -> Inbo
     });
     digest.insert_str(0, "unreadable:");
     tracing::error!(account, event = digest, why, "an update of Telegram can't be read and is passed over");
-    Inbound { native_id: digest, ..silent(account, why, now) }
+    silent(digest, account, me, why, now)
 }
 
 /// The number of the first update that stands in an answer or a push that can't be read.
@@ -190,6 +209,8 @@ pub(super) fn number_in(text: &[u8]) -> Option<i64> {
 /// What all of an update's events share.
 struct Scene<'a> {
     number: i64,
+    /// As [`about`] says.
+    about: String,
     account: &'a str,
     me: &'a Me,
     times: Times,
@@ -235,7 +256,7 @@ impl Scene<'_> {
                 let inbound = self.at_place(change, event, sender.clone())?;
                 let native_id =
                     if at == 0 { inbound.native_id } else { format!("{}:{at}", inbound.native_id) };
-                Some(Inbound { native_id, ..inbound })
+                Some(Inbound { unique_id: unique_id(self.me, &native_id, &self.about), native_id, ..inbound })
             });
         events.collect()
     }
@@ -248,8 +269,10 @@ impl Scene<'_> {
         let chat = place.object("chat")?;
         let seconds = place.int("date").filter(|seconds| *seconds > 0);
         let edited = place.int("edit_date").filter(|_| matches!(event, InboundEvent::Edited { .. }));
+        let native_id = format!("update:{}", self.number);
         Some(Inbound {
-            native_id: format!("update:{}", self.number),
+            unique_id: unique_id(self.me, &native_id, &self.about),
+            native_id,
             address: Address {
                 channel: super::ID.to_owned(),
                 account: self.account.to_owned(),

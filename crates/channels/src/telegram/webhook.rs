@@ -283,7 +283,7 @@ async fn respond(
     let mut update = match value {
         Ok(value) => update::read(&value, &hook.account, &hook.me, times),
         Err((why, text)) => {
-            let event = update::unreadable(&text, &hook.account, &why, now);
+            let event = update::unreadable(&text, &hook.account, &hook.me, &why, now);
             update::Update { events: vec![event], callback: None }
         }
     };

@@ -159,7 +159,7 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
             Failure::new("config-changed", "Error: the config file was changed by somebody else meanwhile")
                 .hint("Run the command again.")
         }
-        WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included(_) => {
+        WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included { .. } => {
             Failure::new("config-write", text)
         }
         WriteError::Io { path, .. } => Failure::new("config-write", text)

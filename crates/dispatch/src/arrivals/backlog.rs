@@ -18,8 +18,24 @@ pub(super) struct Backlog<T, K> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Behind<K> {
     pub(super) number: i64,
-    /// Its session, where it was read before.
-    pub(super) session: Option<K>,
+    pub(super) session: Session<K>,
+}
+
+/// Whose a message is that stays in the inbox.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Session<K> {
+    Known(K),
+    /// It could not be read yet. These were stopped since.
+    Unread {
+        stopped: Vec<K>,
+    },
+}
+
+impl<K: PartialEq> Behind<K> {
+    /// Whether it was stopped before it could be read, now that its session is known.
+    pub(super) fn was_stopped(&self, session: &K) -> bool {
+        matches!(&self.session, Session::Unread { stopped } if stopped.contains(session))
+    }
 }
 
 /// What a desk gathers meanwhile.
@@ -37,7 +53,7 @@ impl<T, K> Default for Backlog<T, K> {
     }
 }
 
-impl<T, K: PartialEq> Backlog<T, K> {
+impl<T, K: PartialEq + Clone> Backlog<T, K> {
     /// Whether something waits in the inbox alone.
     pub(super) fn has_behind(&self) -> bool {
         !self.behind.is_empty()
@@ -60,8 +76,13 @@ impl<T, K: PartialEq> Backlog<T, K> {
     }
 
     /// This one stays in the inbox until there is room.
-    pub(super) fn leave(&mut self, number: i64, session: Option<K>) {
-        self.behind.push_back(Behind { number, session });
+    pub(super) fn leave(&mut self, number: i64, session: K) {
+        self.behind.push_back(Behind { number, session: Session::Known(session) });
+    }
+
+    /// This one stays in the inbox until it can be read.
+    pub(super) fn leave_unread(&mut self, number: i64) {
+        self.behind.push_back(Behind { number, session: Session::Unread { stopped: Vec::new() } });
     }
 
     /// The next that may come to memory from the inbox.
@@ -70,8 +91,8 @@ impl<T, K: PartialEq> Backlog<T, K> {
     }
 
     /// It has come, or is not there any more.
-    pub(super) fn came(&mut self) {
-        self.behind.pop_front();
+    pub(super) fn came(&mut self) -> Option<Behind<K>> {
+        self.behind.pop_front()
     }
 
     /// The next group to hand over.
@@ -88,13 +109,21 @@ impl<T, K: PartialEq> Backlog<T, K> {
         stopped.iter().flatten().map(|one| of(one).1).collect()
     }
 
-    /// The same of what is in the inbox alone.
+    /// The same of what is in the inbox alone. What could not be read is asked for its session when it is.
     pub(super) fn stop_behind(&mut self, session: &K) -> Vec<i64> {
         let mut numbers = Vec::new();
-        self.behind.retain(|behind| {
-            let is_of = behind.session.as_ref() == Some(session);
-            numbers.extend(is_of.then_some(behind.number));
-            !is_of
+        self.behind.retain_mut(|behind| match &mut behind.session {
+            Session::Known(known) if known == session => {
+                numbers.push(behind.number);
+                false
+            }
+            Session::Known(_) => true,
+            Session::Unread { stopped } => {
+                if !stopped.contains(session) {
+                    stopped.push(session.clone());
+                }
+                true
+            }
         });
         numbers
     }
@@ -102,6 +131,8 @@ impl<T, K: PartialEq> Backlog<T, K> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -125,9 +156,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_could_not_be_read_is_stopped_when_its_session_is_known() {
+        let mut backlog: Backlog<Message, u8> = Backlog::default();
+        backlog.leave_unread(1);
+        backlog.leave(2, 7);
+        backlog.leave(3, 8);
+        assert_eq!(backlog.stop_behind(&7), [2]);
+        assert_eq!(backlog.stop_behind(&7), [0; 0]);
+        backlog.leave_unread(4);
+        let first = backlog.came().unwrap();
+        assert_eq!((first.number, first.was_stopped(&7), first.was_stopped(&8)), (1, true, false));
+        assert!(!backlog.came().unwrap().was_stopped(&8));
+        assert!(!backlog.came().unwrap().was_stopped(&7), "it was said after the stop");
+    }
+
     #[derive(Debug, Clone)]
     enum Act {
         Said(u8),
+        /// It can't be read when it comes.
+        SaidUnread(u8),
         HandedOver,
         Stop(u8),
     }
@@ -135,19 +183,26 @@ mod tests {
     fn acts() -> impl Strategy<Value = Vec<Act>> {
         let act = prop_oneof![
             8 => (0..3u8).prop_map(Act::Said),
+            1 => (0..3u8).prop_map(Act::SaidUnread),
             3 => Just(Act::HandedOver),
             1 => (0..3u8).prop_map(Act::Stop),
         ];
         prop::collection::vec(act, 0..600)
     }
 
-    /// As a desk does at once where there is room.
-    fn read_on(backlog: &mut Backlog<Message, u8>, said: &[Message]) {
+    /// As a desk does where there is room and the inbox can be read. Gives those that were stopped before.
+    fn read_on(backlog: &mut Backlog<Message, u8>, said: &[Message]) -> Vec<i64> {
+        let mut stopped = Vec::new();
         while backlog.has_room(IDLE) {
-            let Some(number) = backlog.next_behind() else { return };
-            backlog.came();
-            backlog.extend([vec![said[usize::try_from(number).unwrap()]]]);
+            let Some(number) = backlog.next_behind() else { break };
+            let message = said[usize::try_from(number).unwrap()];
+            if backlog.came().unwrap().was_stopped(&message.0) {
+                stopped.push(number);
+            } else {
+                backlog.extend([vec![message]]);
+            }
         }
+        stopped
     }
 
     /// As a desk does with it.
@@ -155,7 +210,7 @@ mod tests {
         if !backlog.has_behind() && backlog.has_room(IDLE) {
             backlog.extend([vec![message]]);
         } else {
-            backlog.leave(message.1, Some(message.0));
+            backlog.leave(message.1, message.0);
         }
     }
 
@@ -165,12 +220,14 @@ mod tests {
         fn all_is_handed_over_once_in_order_or_stopped(acts in acts()) {
             let (mut backlog, mut said): (Backlog<Message, u8>, Vec<Message>) = (Backlog::default(), Vec::new());
             let (mut expected, mut handed): (VecDeque<Message>, Vec<Message>) = (VecDeque::new(), Vec::new());
+            let (mut stopped, mut to_stop): (BTreeSet<i64>, BTreeSet<i64>) = (BTreeSet::new(), BTreeSet::new());
             let mut hand_over = |backlog: &mut Backlog<Message, u8>, expected: &mut VecDeque<Message>, said: &[Message]| {
+                let mut later = read_on(backlog, said);
                 let next = backlog.next().map(|group| group[0]);
                 prop_assert_eq!(next, expected.pop_front());
                 handed.extend(next);
-                read_on(backlog, said);
-                Ok(next.is_some())
+                later.extend(read_on(backlog, said));
+                Ok((next.is_some(), later))
             };
             for act in acts {
                 match act {
@@ -180,23 +237,33 @@ mod tests {
                         expected.push_back(message);
                         say(&mut backlog, message);
                     }
-                    Act::HandedOver => {
-                        hand_over(&mut backlog, &mut expected, &said)?;
+                    Act::SaidUnread(session) => {
+                        let message = (session, said.len() as i64);
+                        said.push(message);
+                        expected.push_back(message);
+                        backlog.leave_unread(message.1);
                     }
+                    Act::HandedOver => stopped.extend(hand_over(&mut backlog, &mut expected, &said)?.1),
                     Act::Stop(session) => {
-                        let mut stopped = backlog.stop_ready(&session, |(session, number)| (session, *number));
+                        stopped.extend(backlog.stop_ready(&session, |(session, number)| (session, *number)));
                         stopped.extend(backlog.stop_behind(&session));
                         let of = |one: &&Message| one.0 == session;
-                        let expect: Vec<i64> = expected.iter().filter(of).map(|one| one.1).collect();
-                        prop_assert_eq!(stopped, expect);
+                        to_stop.extend(expected.iter().filter(of).map(|one| one.1));
                         expected.retain(|one| one.0 != session);
-                        read_on(&mut backlog, &said);
+                        stopped.extend(read_on(&mut backlog, &said));
                     }
                 }
                 prop_assert!(backlog.ready.len() <= MOST);
             }
-            while hand_over(&mut backlog, &mut expected, &said)? {}
+            loop {
+                let (is_any, later) = hand_over(&mut backlog, &mut expected, &said)?;
+                stopped.extend(later);
+                if !is_any {
+                    break;
+                }
+            }
             prop_assert!(!backlog.has_behind() && expected.is_empty());
+            prop_assert_eq!(stopped, to_stop);
         }
     }
 }

@@ -73,7 +73,7 @@ impl Desk {
                     Ok(None) => {}
                     Err(error) => {
                         tracing::error!(number, %error, "an event of a platform can't be read; it is read later");
-                        self.backlog.leave(number, None);
+                        self.backlog.leave_unread(number);
                         self.ask_at = Instant::now() + ASK_AGAIN;
                     }
                 },
@@ -153,7 +153,7 @@ impl Desk {
         if !self.backlog.has_behind() && self.has_room(admitted.in_memory.is_some()) {
             self.gather(admitted);
         } else {
-            self.backlog.leave(number, Some(admitted.route.session_key));
+            self.backlog.leave(number, admitted.route.session_key);
         }
     }
 
@@ -168,9 +168,12 @@ impl Desk {
                 return;
             }
         };
-        self.backlog.came();
+        let behind = self.backlog.came();
         let Some(waiting) = waiting else { return };
         let Some(admitted) = self.judged(waiting).await else { return };
+        if behind.is_some_and(|behind| behind.was_stopped(&admitted.route.session_key)) {
+            return decide(self.shared(), &[number], Fate::handled("stopped")).await;
+        }
         // Settings may have changed since it was left there; what is behind it was said later.
         if admitted.is_stop() { self.stop(admitted, Vec::new()).await } else { self.gather(admitted) }
     }

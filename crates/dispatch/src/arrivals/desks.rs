@@ -212,6 +212,7 @@ mod tests {
     fn said(number: usize) -> Inbound {
         Inbound {
             native_id: format!("update:{number}"),
+            unique_id: None,
             address: Address {
                 channel: "telegram".to_owned(),
                 account: "default".to_owned(),

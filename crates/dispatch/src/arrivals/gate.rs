@@ -296,7 +296,7 @@ async fn ask(
     let Some(platform) = dispatch.runner().deps.platforms.channel(channel) else {
         return Fate::dropped(reasons::DM_POLICY);
     };
-    let [answer_id, _] = handover::own_ids(number, received_at, account, &event.native_id);
+    let answer_id = handover::code_id(number, received_at);
     let store = PairingStore::new(config.paths().credentials_dir(), channel, account);
     Asking { config, channel: platform.as_ref(), access, event, answer_id }.note(dispatch, store).await
 }

@@ -70,9 +70,16 @@ pub(super) async fn send(
     }
 }
 
-/// The ids under which the gateway may have said something by itself to an event: with a pairing code, or otherwise.
-pub(super) fn own_ids(number: i64, received_at: i64, account: &str, native_id: &str) -> [String; 2] {
-    [format!("arrival:{number}:{received_at}"), own_id(account, native_id)]
+/// The id under which the gateway answers an event with a pairing code.
+pub(super) fn code_id(number: i64, received_at: i64) -> String {
+    format!("arrival:{number}:{received_at}")
+}
+
+/// The id under which it says something else by itself to the event of this identity: `arrival:default:update:1` where that is known by its
+/// account.
+pub(super) fn own_id(identity: &str) -> String {
+    let own = identity.split_once('\n').map_or(identity, |(_, own)| own).trim_start_matches('\n');
+    format!("arrival:{}", own.replace('\n', ":"))
 }
 
 /// Stops what runs and waits in the session of a message, and says so.
@@ -92,15 +99,7 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
 /// Answers a message by the gateway itself, once.
 pub(super) async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
     let (address, key) = (admitted.event.address.clone(), admitted.route.session_key.clone());
-    send(dispatch, answer_id(&admitted.event), address, Some(key), Part::text(text)).await;
-}
-
-fn own_id(account: &str, native_id: &str) -> String {
-    format!("arrival:{account}:{native_id}")
-}
-
-fn answer_id(event: &Inbound) -> String {
-    own_id(&event.address.account, &event.native_id)
+    send(dispatch, own_id(&admitted.event.identity()), address, Some(key), Part::text(text)).await;
 }
 
 /// The id of something that a conversation is told once a minute at most: anybody could make the bot talk without end by it.
@@ -377,8 +376,7 @@ async fn composed(
 
 /// The same for the same event, also after a crash: a message that was accepted is not accepted twice.
 fn run_id(event: &Inbound) -> RunId {
-    let Address { channel, account, .. } = &event.address;
-    RunId::new(crate::steady_id::uuid_of(&format!("{channel}\n{account}\n{}", event.native_id)))
+    RunId::new(crate::steady_id::uuid_of(&event.identity()))
 }
 
 /// The pictures that the model is shown.

@@ -27,6 +27,17 @@ impl NewArrival {
     }
 }
 
+#[cfg(test)]
+impl NewArrival {
+    /// Whether another one is this one brought again; the condition of the database in plain words.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let (event, brought) = (&self.event, &other.event);
+        let is_former = event.unique_id.is_none() && event.identity() == brought.former_identity();
+        let is_about = |one: &Self| (one.event.address.target.clone(), one.message_id().map(str::to_owned));
+        event.identity() == brought.identity() || (is_former && is_about(self) == is_about(other))
+    }
+}
+
 /// What came of storing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArrivalInsert {
@@ -141,4 +152,6 @@ pub struct ArrivalRecord {
     pub again: u32,
     /// Unix milliseconds at which the platform says it happened; of older versions nothing.
     pub said_at: Option<i64>,
+    /// What it is known by.
+    pub identity: String,
 }

@@ -113,8 +113,8 @@ impl Dispatch {
             Some(Fate::Run(_)) => &[handover::TOO_LARGE],
             Some(Fate::Noted | Fate::Dropped(_)) | None => return Ok(answers),
         };
-        let ArrivalRecord { number, received_at, account, native_id, .. } = record;
-        for id in handover::own_ids(*number, *received_at, account, native_id) {
+        let code = handover::code_id(record.number, record.received_at);
+        for id in [code, handover::own_id(&record.identity)] {
             answers.extend(journal.delivery(&id).await?);
         }
         // Such is said once a minute at most, however many there are: it answers those that were being looked at.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
 use openclaw_channels::account_keys::names_of;
 use openclaw_channels::{Channel, by_name};
-use openclaw_config::write::{Actor, set_value, unset_value};
+use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Config, Loaded, value_path};
 use serde_json::Value;
 
@@ -180,39 +180,46 @@ impl Place {
     }
 
     /// Changes the list of the file. An account without one has its channel's: it gets a list of its own that begins with that, so that
-    /// nobody else is shut out or let in by the change. Where the list is, if it was changed.
+    /// nobody else is shut out or let in by the change. What of a list stands in an included file is changed there, by hand. Where the list
+    /// is, if it was changed.
     fn change_file(
         &self,
         loaded: &Loaded,
         asked: &Asked,
         entry: &str,
     ) -> Result<Option<Vec<String>>, String> {
-        let parsed = &loaded.snapshot.parsed;
         let channel = vec!["channels".to_owned(), self.id().to_owned()];
         let shared = self.list_in(&channel, asked.scope);
-        let section = self.own_section(parsed, &channel);
+        let section = self.own_section(&loaded.snapshot.config, &channel);
         let path = section.as_ref().map_or_else(|| shared.clone(), |own| self.list_in(own, asked.scope));
-        let list = |path: &[String]| value_path::get(parsed, path).and_then(Value::as_array);
-        let inherited = list(&shared).filter(|_| section.is_some());
-        let mut list = list(&path).or(inherited).cloned().unwrap_or_default();
-        let is_it = |known: &Value| {
-            let text = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
+        let inherited = List::at(loaded, &shared).filter(|_| section.is_some());
+        let is_inherited = inherited.is_some();
+        let List { included, mut own } = match List::at(loaded, &path) {
+            Some(list) => list,
+            None => inherited.map(List::whole).unwrap_or_default(),
+        };
+        let is_it = |known: &Listed| {
+            let text = known.means.as_str().map_or_else(|| known.means.to_string(), str::to_owned);
             self.channel.allow_entry(&text).as_deref() == Some(entry)
         };
-        let before = list.len();
+        let before = own.len();
         match asked.action {
-            Action::Add if list.iter().any(is_it) => {}
-            Action::Add => list.push(Value::from(entry)),
-            Action::Remove => list.retain(|known| !is_it(known)),
+            Action::Add if included.iter().chain(&own).any(is_it) => {}
+            Action::Add => own.push(Listed::new(&Value::from(entry))),
+            Action::Remove if included.iter().any(is_it) => {
+                return Err(refused("remove", &WriteError::included(loaded, path.join("."))));
+            }
+            Action::Remove => own.retain(|known| !is_it(known)),
             Action::List => {}
         }
-        if list.len() == before {
+        if own.len() == before {
             return Ok(None);
         }
         // Without the key the channel's list would hold again.
-        let written = if list.is_empty() && inherited.is_none() {
+        let written = if own.is_empty() && !is_inherited {
             unset_value(loaded, &path, Actor::Channel).map(|_| ())
         } else {
+            let list = own.into_iter().map(|entry| entry.written).collect();
             set_value(loaded, &path, Value::Array(list), Actor::Channel).map(|_| ())
         };
         match written {
@@ -221,9 +228,9 @@ impl Place {
         }
     }
 
-    /// The account's own section in the file, as it is spelled there.
-    fn own_section(&self, parsed: &Value, channel: &[String]) -> Option<Vec<String>> {
-        let name = names_of(parsed, self.channel.as_ref(), &self.account).into_iter().next()?;
+    /// The account's own section in the config, as it is spelled there.
+    fn own_section(&self, config: &Value, channel: &[String]) -> Option<Vec<String>> {
+        let name = names_of(config, self.channel.as_ref(), &self.account).into_iter().next()?;
         Some([channel, &["accounts".to_owned(), name]].concat())
     }
 
@@ -240,6 +247,47 @@ impl Place {
             }
         }
         path
+    }
+}
+
+/// A list of the config.
+#[derive(Default)]
+struct List {
+    /// Its beginning, which stands in included files.
+    included: Vec<Listed>,
+    /// What stands in the file itself.
+    own: Vec<Listed>,
+}
+
+/// An entry of it.
+struct Listed {
+    /// As it is written, perhaps with references to variables.
+    written: Value,
+    means: Value,
+}
+
+impl List {
+    /// The list at a path; `None` where there is none.
+    fn at(loaded: &Loaded, path: &[String]) -> Option<Self> {
+        let list = |document| value_path::get(document, path).and_then(Value::as_array);
+        let means = list(&loaded.snapshot.config)?;
+        let written = list(&loaded.snapshot.parsed).map(Vec::as_slice).unwrap_or_default();
+        // What is included stands before what is written beside it.
+        let (included, own) = means.split_at_checked(means.len().saturating_sub(written.len()))?;
+        let own = written.iter().zip(own);
+        let own = own.map(|(written, means)| Listed { written: written.clone(), means: means.clone() });
+        Some(Self { included: included.iter().map(Listed::new).collect(), own: own.collect() })
+    }
+
+    /// The same, to be written into the file as a whole.
+    fn whole(self) -> Self {
+        Self { included: Vec::new(), own: self.included.into_iter().chain(self.own).collect() }
+    }
+}
+
+impl Listed {
+    fn new(entry: &Value) -> Self {
+        Self { written: entry.clone(), means: entry.clone() }
     }
 }
 
@@ -339,6 +387,136 @@ mod tests {
         say("work", "remove group 5 --config");
         let parsed = load(&environment).snapshot.parsed;
         assert_eq!(parsed["channels"]["telegram"]["accounts"]["Work"].get("groupAllowFrom"), None);
+    }
+
+    /// Spec `config.md` §3.2: lists of included files and of the file are joined.
+    #[test]
+    fn what_is_included_is_begun_with_and_changed_where_it_stands() {
+        const REFUSED: &str = "⚠️ channels.telegram.{} comes from an included file; change it there: {}";
+        let refused = |key: &str, file: &str| REFUSED.replacen("{}", key, 1).replacen("{}", file, 1);
+        // The root file, the included one, what is said for which account, and who is heard there then.
+        let rows = [
+            (
+                r#"{"$include": "./more.json", "accounts": {"work": {}}}"#,
+                r#"{"allowFrom": [7, 8]}"#,
+                "work",
+                "add 9",
+                Ok("accounts.work.allowFrom"),
+                "7 8 9",
+            ),
+            (
+                r#"{"$include": "./more.json", "accounts": {"work": {}}}"#,
+                r#"{"allowFrom": [7, 8]}"#,
+                "work",
+                "remove 7",
+                Ok("accounts.work.allowFrom"),
+                "8",
+            ),
+            (
+                r#"{"$include": "./more.json", "allowFrom": [9], "accounts": {"work": {}}}"#,
+                r#"{"allowFrom": [7]}"#,
+                "work",
+                "add 8",
+                Ok("accounts.work.allowFrom"),
+                "7 9 8",
+            ),
+            // The account itself is included.
+            (
+                r#"{"$include": "./more.json", "allowFrom": [7]}"#,
+                r#"{"accounts": {"work": {}}}"#,
+                "work",
+                "add 9",
+                Ok("accounts.work.allowFrom"),
+                "7 9",
+            ),
+            (
+                r#"{"$include": "./more.json"}"#,
+                r#"{"accounts": {"work": {"allowFrom": [7]}}}"#,
+                "work",
+                "add 9",
+                Err("accounts.work.allowFrom"),
+                "7",
+            ),
+            (
+                r#"{"$include": "./more.json"}"#,
+                r#"{"allowFrom": [7]}"#,
+                "default",
+                "add 9",
+                Err("allowFrom"),
+                "7",
+            ),
+            (
+                r#"{"$include": "./more.json"}"#,
+                r#"{"allowFrom": [7]}"#,
+                "default",
+                "remove 7",
+                Err("allowFrom"),
+                "7",
+            ),
+            // Both have a part of it.
+            (
+                r#"{"$include": "./more.json", "allowFrom": [8]}"#,
+                r#"{"allowFrom": [7]}"#,
+                "default",
+                "add 9",
+                Ok("allowFrom"),
+                "7 8 9",
+            ),
+            (
+                r#"{"$include": "./more.json", "allowFrom": [8]}"#,
+                r#"{"allowFrom": [7]}"#,
+                "default",
+                "remove 8",
+                Ok("allowFrom"),
+                "7",
+            ),
+            (
+                r#"{"$include": "./more.json", "allowFrom": [8]}"#,
+                r#"{"allowFrom": [7]}"#,
+                "default",
+                "remove 7",
+                Err("allowFrom"),
+                "7 8",
+            ),
+        ];
+        for (root, included, account, text, expect, heard) in rows {
+            let (home, environment) = config_file(&format!(r#"{{"channels": {{"telegram": {root}}}}}"#));
+            let file = home.path().join("more.json");
+            std::fs::write(&file, included).unwrap();
+            let place = Place { account: account.to_owned(), ..telegram() };
+            let store = PairingStore::new(&home.path().join("credentials"), "telegram", account);
+            let asked = read(&format!("{text} --config")).unwrap();
+            let said = place.change(&load(&environment), &store, &asked, &asked.entry);
+            let verb = if text.starts_with("add") { "added" } else { "removed" };
+            let expect = match expect {
+                Ok(key) => format!("✅ DM allowlist {verb}: channels.telegram.{key}."),
+                Err(key) => refused(key, &file.display().to_string()),
+            };
+            assert_eq!(said, expect, "{root} {included} {text}");
+            let config = Arc::clone(load(&environment).config().unwrap());
+            let access = AccessSettings::of(&config, "telegram", account).unwrap();
+            let entries: Vec<String> =
+                access.allow_from.into_iter().flatten().map(|Entry(entry)| entry).collect();
+            assert_eq!(entries.join(" "), heard, "{root} {included} {text}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), included);
+        }
+        let (home, environment) = config_file(
+            r#"{"env": {"vars": {"BOSS": "7"}}, "channels": {"telegram": {"allowFrom": ["${BOSS}", 8], "accounts": {"work": {}}}}}"#,
+        );
+        let place = Place { account: "work".to_owned(), ..telegram() };
+        let store = PairingStore::new(&home.path().join("credentials"), "telegram", "work");
+        let say = |text: &str| {
+            let asked = read(text).unwrap();
+            place.change(&load(&environment), &store, &asked, &asked.entry)
+        };
+        assert_eq!(say("add 7 --config"), ALREADY, "by what a variable holds");
+        say("remove 8 --config");
+        let parsed = load(&environment).snapshot.parsed;
+        assert_eq!(
+            parsed["channels"]["telegram"]["accounts"]["work"]["allowFrom"],
+            serde_json::json!(["${BOSS}"]),
+            "what was a reference is one"
+        );
     }
 
     #[test]

@@ -241,13 +241,9 @@ impl State {
     }
 
     fn arrive(&mut self, events: Vec<NewArrival>) -> Vec<ArrivalInsert> {
-        let key = |new: &NewArrival| {
-            let address = &new.event.address;
-            (address.channel.clone(), address.account.clone(), new.event.native_id.clone())
-        };
         let mut inserts = Vec::new();
         for new in events {
-            let known = self.arrivals.iter_mut().find(|known| key(&known.new) == key(&new));
+            let known = self.arrivals.iter_mut().find(|known| known.new.is_same(&new));
             inserts.push(match known {
                 Some(known) => {
                     known.again += 1;
@@ -565,6 +561,7 @@ impl Arrived {
             route: self.route.clone(),
             again: self.again,
             said_at: Some(event.at),
+            identity: event.identity(),
         }
     }
 }

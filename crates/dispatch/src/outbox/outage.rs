@@ -3,7 +3,7 @@
 //! It is down while nothing of it works. Then tries do not count, and one delivery at a time asks whether it works again: a hundred that wait
 //! do not each try. The conversations take turns at that, those first that did not fail yet: a few that always fail keep no other waiting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use openclaw_channels::SendError;
@@ -22,6 +22,8 @@ const FRESH_PAUSE: Duration = FIRST_PAUSE;
 const SEVERAL: usize = 2;
 /// So many conversations that fail are remembered; of more, those whose failure is the latest.
 const MAX_FAILING: usize = 1_000;
+/// So many conversations that a person wants tried are remembered; more of them take their turns like all.
+const MAX_WANTED: usize = 1_000;
 
 /// How a platform does, for the delivery that was just tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +81,8 @@ pub(super) struct Outage {
     next: Option<Instant>,
     /// When a conversation that did not fail yet may be tried at once again.
     next_fresh: Option<Instant>,
-    /// A conversation that a person wants tried.
-    wanted: Option<String>,
+    /// Conversations that a person wants tried.
+    wanted: HashSet<String>,
     /// The delivery that is being tried.
     tried: Option<i64>,
     /// How often the account has begun to hear from it again.
@@ -98,9 +100,12 @@ impl Outage {
         *self = Self { tried: self.tried, returns: self.returns + 1, ..Self::default() };
     }
 
-    /// A person wants to know whether it works again: the next try is in this conversation, and waits for nothing.
+    /// A person wants to know whether it works again: this conversation is tried next, with others of which that was said, and waits for
+    /// nothing.
     pub(super) fn hasten(&mut self, target: &str) {
-        self.wanted = Some(target.to_owned());
+        if self.wanted.len() < MAX_WANTED {
+            self.wanted.insert(target.to_owned());
+        }
     }
 
     /// How often the platform could be reached again so far: a try that began before the last time may have met what is over by now.
@@ -163,7 +168,7 @@ impl Outage {
             is_lost: self.is_lost,
             failing,
             failure: self.failure,
-            wanted: self.wanted.take(),
+            wanted: std::mem::take(&mut self.wanted),
             tried: self.tried,
             returns,
             ..Self::default()
@@ -211,7 +216,7 @@ impl Outage {
 
     /// The place of a conversation among those that wait.
     pub(super) fn rank(&self, target: &str) -> ProbeRank {
-        if self.wanted.as_deref() == Some(target) {
+        if self.wanted.contains(target) {
             return ProbeRank::Wanted;
         }
         self.failing.get(target).map_or(ProbeRank::Fresh, |one| ProbeRank::Failed(one.failure))
@@ -240,7 +245,7 @@ impl Outage {
                 self.next_fresh = Some(now + FRESH_PAUSE);
             }
         }
-        self.wanted.take_if(|wanted| wanted == target);
+        self.wanted.remove(target);
         true
     }
 

@@ -120,7 +120,7 @@ impl From<WriteError> for Failure {
             WriteError::Unparsable { .. }
             | WriteError::Invalid { .. }
             | WriteError::Redacted(_)
-            | WriteError::Included(_) => invalid(&error),
+            | WriteError::Included { .. } => invalid(&error),
             WriteError::Changed => later(&error),
             WriteError::Io { .. } => unavailable(&error),
         }

@@ -201,10 +201,8 @@ impl InboundSink for Inbox {
             {
                 let mut kept = lock(&self.kept);
                 for event in events {
-                    let is_known = |other: &Inbound| {
-                        other.native_id == event.native_id && other.address.account == event.address.account
-                    };
-                    if !kept.iter().any(is_known) {
+                    let identity = event.identity();
+                    if !kept.iter().any(|other: &Inbound| other.identity() == identity) {
                         kept.push(event);
                     }
                 }

@@ -17,7 +17,7 @@ const CAPTION: usize = 1024;
 /// Does a call.
 pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
     match call.method.as_str() {
-        "getMe" => result(&bot()),
+        "getMe" => result(&bot(shared.state().bot)),
         "getUpdates" => updates(shared, &call.params).await,
         "setWebhook" => {
             let url = call.params["url"].as_str().unwrap_or_default().to_owned();
@@ -45,11 +45,15 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
                 .find(|call| matches!(call.method.as_str(), "setMyCommands" | "deleteMyCommands"));
             result(&last.map_or(json!([]), |call| call.params.get("commands").cloned().unwrap_or(json!([]))))
         }
-        "getChatMember" => chat_info(
-            &shared.state(),
-            &call.params,
-            |chat| json!({"status": chat["me"].as_str().unwrap_or("left"), "user": bot()}),
-        ),
+        "getChatMember" => {
+            let state = shared.state();
+            let user = bot(state.bot);
+            chat_info(
+                &state,
+                &call.params,
+                |chat| json!({"status": chat["me"].as_str().unwrap_or("left"), "user": user}),
+            )
+        }
         "getFile" => file_info(&shared.state(), &call.params),
         "answerCallbackQuery"
         | "sendChatAction"
@@ -201,8 +205,7 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
     });
     let chat = params["chat_id"].as_i64().unwrap_or(-1_000_000_000_001);
     let kind = if chat > 0 { "private" } else { "supergroup" };
-    let mut message =
-        json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": kind}, "from": bot()});
+    let mut message = json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": kind}, "from": bot(state.bot)});
     for key in ["text", "caption"] {
         if params[key].is_string() {
             message[key] = json!(visible_of(params, key));

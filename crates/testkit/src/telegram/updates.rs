@@ -12,10 +12,10 @@ pub fn person(id: i64) -> Value {
     json!({"id": id, "is_bot": false, "first_name": "Ada", "last_name": "Lovelace", "username": format!("user{id}")})
 }
 
-/// The bot itself.
-pub fn bot() -> Value {
+/// The bot of this id.
+pub fn bot(id: i64) -> Value {
     json!({
-        "id": super::TelegramServer::BOT,
+        "id": id,
         "is_bot": true,
         "first_name": "Fake",
         "username": "fake_test_bot",
@@ -54,7 +54,7 @@ pub fn button(from: i64, message: i64, data: &str) -> Value {
     json!({"callback_query": {
         "id": "77",
         "from": person(from),
-        "message": {"message_id": message, "date": date(), "chat": chat, "from": bot(), "text": "?"},
+        "message": {"message_id": message, "date": date(), "chat": chat, "from": bot(super::TelegramServer::BOT), "text": "?"},
         "chat_instance": "1",
         "data": data,
     }})

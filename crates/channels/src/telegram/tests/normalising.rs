@@ -254,6 +254,37 @@ fn edits_moves_and_presses_are_what_they_are() {
     assert_eq!((press[0].sender.id.as_str(), press[0].at), ("6", NOW));
 }
 
+/// The same number may be another bot's, or be given again.
+#[test]
+fn an_update_is_known_by_its_bot_and_by_what_it_is_about() {
+    let message = |id: i64, date: i64| json!({"message_id": id, "date": date, "chat": {"id": 5}, "from": {"id": 5}, "text": "x"});
+    let edit = |at: i64| {
+        let mut edit = message(11, 50);
+        edit["edit_date"] = json!(at);
+        json!({"update_id": 3, "edited_message": edit})
+    };
+    let press = |id: &str| json!({"update_id": 3, "callback_query": {"id": id, "from": {"id": 5}, "data": "d", "message": message(11, 50)}});
+    let emoji = |emoji: &str| json!([{"type": "emoji", "emoji": emoji}]);
+    let reaction = json!({"update_id": 3, "message_reaction": {
+        "chat": {"id": 5}, "message_id": 11, "user": {"id": 5}, "date": 60, "old_reaction": emoji("👍"), "new_reaction": emoji("👎"),
+    }});
+    let rows = [
+        (json!({"update_id": 3, "message": message(11, 50)}), "7:update:3:5:11:50"),
+        (json!({"update_id": 3, "message": message(12, 50)}), "7:update:3:5:12:50"),
+        (json!({"update_id": 3, "channel_post": message(11, 51)}), "7:update:3:5:11:51"),
+        (edit(60), "7:update:3:5:11:60"),
+        (press("77"), "7:update:3:77"),
+        (reaction, "7:update:3:5:11:60 7:update:3:1:5:11:60"),
+        (json!({"update_id": 3, "message": {}}), "7:update:3:unknown"),
+    ];
+    for (update, expect) in rows {
+        let ids: Vec<String> = events(&update).into_iter().filter_map(|event| event.unique_id).collect();
+        assert_eq!(ids.join(" "), expect, "{update}");
+        let of_another = events_of(&update, "work", (8, Some("our_bot")), NOW).remove(0).unique_id.unwrap();
+        assert!(of_another.starts_with("8:"), "{of_another}");
+    }
+}
+
 #[test]
 fn reactions_are_those_that_changed() {
     let change = |actor: Value, old: Value, new: Value| {

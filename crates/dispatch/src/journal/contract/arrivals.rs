@@ -10,6 +10,8 @@ on_each! {
     events_wait_in_the_order_of_arrival_until_they_are_decided_about
     an_event_may_come_with_what_became_of_it
     an_event_is_taken_once_also_when_it_is_decided_about
+    an_event_is_known_by_its_bot_whatever_the_account_is_called
+    what_was_stored_without_a_bot_is_known_by_what_it_is_about
     an_accepted_message_takes_its_events_with_it
     what_is_noted_waits_for_its_conversation_and_is_told_once
     what_is_noted_and_edited_says_what_it_says_now
@@ -21,6 +23,7 @@ on_each! {
 fn event(native_id: &str, target: &str, thread: Option<&str>) -> Inbound {
     Inbound {
         native_id: native_id.to_owned(),
+        unique_id: None,
         address: Address {
             channel: "telegram".to_owned(),
             account: "default".to_owned(),
@@ -130,6 +133,57 @@ async fn an_event_is_taken_once_also_when_it_is_decided_about(open: Open) {
     let records = journal.arrival_records(Some("a"), 10).await.unwrap();
     let again: Vec<u32> = records.iter().map(|record| record.again).collect();
     assert_eq!(again, [0, 1], "how often it was brought once more is told");
+}
+
+/// An event that the bot brings to an account.
+fn of_bot(unique_id: Option<&str>, account: &str, target: &str) -> Inbound {
+    let mut event = event("a", target, None);
+    event.unique_id = unique_id.map(str::to_owned);
+    event.address.account = account.to_owned();
+    event
+}
+
+async fn an_event_is_known_by_its_bot_whatever_the_account_is_called(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    // Two of one name, for two bots; a later event of the first bot has its number again.
+    let first = [of_bot(Some("1:a:x"), "default", "-1"), of_bot(Some("2:a:x"), "default", "-1")];
+    let anew = of_bot(Some("1:a:y"), "default", "-1");
+    for event in first.iter().chain([&anew]) {
+        assert!(
+            matches!(arrive(&journal, vec![event.clone()]).await[..], [ArrivalInsert::New(_)]),
+            "{event:?}"
+        );
+    }
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let renamed = ["1:a:x", "2:a:x", "1:a:y"].map(|id| of_bot(Some(id), "work", "-1"));
+    assert_eq!(arrive(&journal, renamed.to_vec()).await, [ArrivalInsert::Known; 3]);
+    let mut elsewhere = of_bot(Some("1:a:x"), "default", "-1");
+    elsewhere.address.channel = "slack".to_owned();
+    assert!(matches!(arrive(&journal, vec![elsewhere]).await[..], [ArrivalInsert::New(_)]));
+    let records = journal.arrival_records(Some("a"), 10).await.unwrap();
+    assert_eq!(records.iter().map(|record| record.again).collect::<Vec<_>>(), [0, 1, 1, 1]);
+    assert_eq!(records[3].identity, "telegram\n\n1:a:x");
+}
+
+async fn what_was_stored_without_a_bot_is_known_by_what_it_is_about(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    arrive(&journal, vec![of_bot(None, "default", "-1")]).await;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
+    let rows = [
+        (of_bot(Some("1:a:x"), "default", "-1"), true),
+        (of_bot(None, "default", "-1"), true),
+        // The number begins anew, with something else.
+        (of_bot(Some("1:a:y"), "default", "-2"), false),
+        (of_bot(Some("1:a:z"), "work", "-1"), false),
+    ];
+    for (event, is_known) in rows {
+        let came = arrive(&journal, vec![event.clone()]).await;
+        assert_eq!(came == [ArrivalInsert::Known], is_known, "{event:?}");
+    }
+    let first = journal.arrival_records(None, 10).await.unwrap().pop().unwrap();
+    assert_eq!((first.identity.as_str(), first.again), ("telegram\ndefault\na", 2));
 }
 
 async fn an_accepted_message_takes_its_events_with_it(open: Open) {

@@ -2,7 +2,7 @@
 
 use openclaw_channels::{Address, Inbound};
 use openclaw_protocol::RunId;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::writer::Change;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
@@ -42,6 +42,11 @@ impl Change for Arrive {
 fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalError> {
     let NewArrival { event, received_at, fate } = new;
     let address = &event.address;
+    let identity = event.identity();
+    if let Some(number) = known(db, new, &identity)? {
+        db.prepare_cached("UPDATE arrivals SET again = again + 1 WHERE seq = ?1")?.execute([number])?;
+        return Ok(ArrivalInsert::Known);
+    }
     let is_kept = matches!(fate, None | Some(Fate::Noted));
     let payload = is_kept.then(|| serde_json::to_string(event)).transpose()?;
     let (fate, reason, run_id) = fate
@@ -49,35 +54,41 @@ fn insert(db: &Connection, new: &NewArrival) -> Result<ArrivalInsert, JournalErr
         .map(Fate::columns)
         .map_or((None, None, None), |(fate, reason, run_id)| (Some(fate), reason, run_id));
     let decided_at = fate.map(|_| received_at);
-    let changed = db
-        .prepare_cached(
-            "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload, said_at,
-                fate, reason, run_id, decided_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-             ON CONFLICT (channel, account, native_id) DO NOTHING",
-        )?
-        .execute(params![
-            address.channel,
-            address.account,
-            event.native_id,
-            new.message_id(),
-            address.target,
-            received_at,
-            payload,
-            event.at,
-            fate,
-            reason,
-            run_id,
-            decided_at
-        ])?;
-    if changed == 1 {
-        return Ok(ArrivalInsert::New(db.last_insert_rowid()));
-    }
     db.prepare_cached(
-        "UPDATE arrivals SET again = again + 1 WHERE channel = ?1 AND account = ?2 AND native_id = ?3",
+        "INSERT INTO arrivals (channel, account, native_id, message_id, target, received_at, payload, said_at,
+                fate, reason, run_id, decided_at, identity)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
-    .execute(params![address.channel, address.account, event.native_id])?;
-    Ok(ArrivalInsert::Known)
+    .execute(params![
+        address.channel,
+        address.account,
+        event.native_id,
+        new.message_id(),
+        address.target,
+        received_at,
+        payload,
+        event.at,
+        fate,
+        reason,
+        run_id,
+        decided_at,
+        identity
+    ])?;
+    Ok(ArrivalInsert::New(db.last_insert_rowid()))
+}
+
+/// The number of an event that was brought before. A version without unique ids stored neither the bot nor the time: of its rows one counts
+/// that has the same number and is about the same message, so that an update does not answer again what that version answered.
+fn known(db: &Connection, new: &NewArrival, identity: &str) -> Result<Option<i64>, JournalError> {
+    let mut find = db.prepare_cached(
+        "SELECT seq FROM arrivals WHERE identity = ?1 OR (identity = ?2 AND target = ?3 AND message_id IS ?4)",
+    )?;
+    let NewArrival { event, .. } = new;
+    let found = find.query_row(
+        params![identity, event.former_identity(), event.address.target, new.message_id()],
+        |row| row.get(0),
+    );
+    Ok(found.optional()?)
 }
 
 /// What becomes of events is decided. What was decided before stays. `false`: none was open.
@@ -211,7 +222,7 @@ fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredArrival> {
 }
 
 const RECORD: &str = "seq, channel, account, native_id, message_id, target, received_at, fate, reason, run_id, decided_at, session_key, \
-     matched_by, again, said_at";
+     matched_by, again, said_at, identity";
 
 /// The newest events that a message or event id of a platform names, or a run; without an id the newest of all. At most `most`.
 pub(super) fn records(
@@ -260,6 +271,7 @@ fn read_record(row: &Row<'_>) -> rusqlite::Result<ArrivalRecord> {
         route,
         again: row.get(13)?,
         said_at: row.get(14)?,
+        identity: row.get::<_, Option<String>>(15)?.unwrap_or_default(),
     })
 }
 

@@ -118,6 +118,8 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
     OWED,
     GIVEN_UP,
     LEFT_OUT,
+    IDENTIFIED,
+    IDENTIFIED_FORMERLY,
 ];
 
 /// Messages that waited are run together, or are dropped by a full queue.
@@ -150,6 +152,44 @@ ALTER TABLE arrivals ADD COLUMN said_at INTEGER;
 /// What of a delivery is not sent with the rest.
 const LEFT_OUT: &str = "
 ALTER TABLE outbox ADD COLUMN left_out TEXT;
+";
+
+/// An event is known by [`Inbound::identity`](openclaw_channels::Inbound::identity), whatever its account is called by now.
+const IDENTIFIED: &str = "
+CREATE TABLE arrivals_12 (
+    seq INTEGER PRIMARY KEY,
+    identity TEXT UNIQUE,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    native_id TEXT NOT NULL,
+    message_id TEXT,
+    target TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    said_at INTEGER,
+    fate TEXT CHECK (fate IN ('run', 'noted', 'handled', 'dropped')),
+    reason TEXT,
+    run_id TEXT,
+    decided_at INTEGER,
+    session_key TEXT,
+    matched_by TEXT,
+    again INTEGER NOT NULL DEFAULT 0,
+    payload TEXT
+) STRICT;
+INSERT INTO arrivals_12 (seq, channel, account, native_id, message_id, target, received_at, said_at, fate, reason,
+        run_id, decided_at, session_key, matched_by, again, payload)
+    SELECT seq, channel, account, native_id, message_id, target, received_at, said_at, fate, reason,
+        run_id, decided_at, session_key, matched_by, again, payload FROM arrivals;
+DROP TABLE arrivals;
+ALTER TABLE arrivals_12 RENAME TO arrivals;
+CREATE INDEX arrivals_waiting ON arrivals (seq) WHERE fate IS NULL;
+CREATE INDEX arrivals_decided ON arrivals (decided_at) WHERE decided_at IS NOT NULL;
+CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fate = 'noted' AND run_id IS NULL;
+";
+
+/// What is known by its account and number: as
+/// [`Inbound::former_identity`](openclaw_channels::Inbound::former_identity) says.
+pub(super) const IDENTIFIED_FORMERLY: &str = "
+UPDATE arrivals SET identity = channel || char(10) || account || char(10) || native_id WHERE identity IS NULL;
 ";
 
 /// What agents are owed about their commands.

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::file::TABLES;
+use super::file::{IDENTIFIED_FORMERLY, TABLES};
 use crate::journal::JournalError;
 
 /// What could be taken over from a damaged database.
@@ -38,6 +38,8 @@ pub(super) fn copy(damaged: &Path, to: &mut Connection) -> Result<Salvaged, Jour
             _ => {}
         }
     }
+    // It may have been written by a version that had no such column.
+    transaction.execute_batch(IDENTIFIED_FORMERLY)?;
     transaction.commit()?;
     Ok(salvaged)
 }

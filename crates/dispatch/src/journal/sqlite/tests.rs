@@ -145,6 +145,75 @@ async fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     assert_eq!(version(dir.path()), known());
 }
 
+/// A database as the version before unique ids left it, with an event that was answered and one that waits.
+fn with_former_arrivals(path: &Path) {
+    const BEFORE: usize = 11;
+    let db = Connection::open(path).unwrap();
+    file::MIGRATIONS.iter().take(BEFORE).try_for_each(|step| db.execute_batch(step)).unwrap();
+    db.pragma_update(None, "user_version", BEFORE).unwrap();
+    db.execute_batch(&format!(
+        "INSERT INTO arrivals (seq, channel, account, native_id, message_id, target, received_at, fate, run_id,
+                decided_at, again, said_at)
+            VALUES (7, 'telegram', 'default', 'update:1000', '11', '5', 600, 'run', 'run-1', {}, 2, 500);
+         INSERT INTO arrivals (seq, channel, account, native_id, message_id, target, received_at, payload)
+            VALUES (8, 'telegram', 'default', 'update:1001', '12', '5', 601, '{{}}');",
+        openclaw_sessions::time::now_ms()
+    ))
+    .unwrap();
+}
+
+/// As [`with_former_arrivals`] has them, by number.
+fn former_arrivals(db: &Connection) -> Result<Vec<(i64, String, u32)>, JournalError> {
+    let mut statement = db.prepare("SELECT seq, identity, again FROM arrivals ORDER BY seq")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[tokio::test]
+async fn what_an_older_version_answered_is_known_after_the_update_and_numbers_go_on() {
+    use crate::arrivals::{ArrivalInsert, NewArrival};
+    let dir = tempfile::tempdir().unwrap();
+    with_former_arrivals(&dir.path().join(FILE_NAME));
+    let (journal, _) = open(dir.path()).unwrap();
+    let expect = |again| {
+        let row = |seq: i64, id: i64, again: u32| (seq, format!("telegram\ndefault\nupdate:{id}"), again);
+        vec![row(7, 1000, again), row(8, 1001, 0)]
+    };
+    assert_eq!(journal.read(former_arrivals).await, Ok(expect(2)));
+    assert_eq!(journal.waiting_arrivals(0, 10).await.unwrap().len(), 1);
+    let brought = |id: i64, message: i64| NewArrival {
+        event: serde_json::from_value(serde_json::json!({
+            "nativeId": format!("update:{id}"), "uniqueId": format!("7000:update:{id}:5:{message}:1"),
+            "address": {"channel": "telegram", "account": "default", "target": "5", "thread": null},
+            "conversation": {"kind": "direct"}, "sender": {"id": "5"}, "at": 500,
+            "event": {"kind": "message", "messageId": message.to_string(), "text": "hi"},
+        }))
+        .unwrap(),
+        received_at: 800,
+        fate: None,
+    };
+    let came = journal.arrive(vec![brought(1000, 11), brought(1000, 900), brought(1002, 13)]).await;
+    assert_eq!(
+        came,
+        Ok(Some(vec![ArrivalInsert::Known, ArrivalInsert::New(9), ArrivalInsert::New(10)])),
+        "of the same number, that which is about the same message"
+    );
+    assert_eq!(journal.read(former_arrivals).await.unwrap()[..2], expect(3));
+}
+
+#[tokio::test]
+async fn events_of_an_older_version_are_taken_over_from_a_damaged_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE_NAME);
+    with_former_arrivals(&path);
+    let renewed = crate::renew_database(&path, || std::fs::rename(&path, dir.path().join("aside"))).unwrap();
+    assert_eq!(renewed.arrivals, 2);
+    let (journal, _) = open(dir.path()).unwrap();
+    let found = journal.read(former_arrivals).await.unwrap();
+    assert_eq!(found[0], (7, "telegram\ndefault\nupdate:1000".to_owned(), 2));
+    assert_eq!(found.len(), 2);
+}
+
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();

@@ -92,6 +92,32 @@ fn one_delivery_at_a_time_asks_whether_the_platform_is_back() {
 }
 
 #[test]
+fn all_that_a_person_wants_tried_are_tried_one_after_the_other() {
+    let (now, mut outage) = (Instant::now(), Outage::default());
+    for target in ["x", "y", "z"] {
+        outage.on_tried(target, &unreachable(), now);
+    }
+    for target in ["x", "y", "x"] {
+        outage.hasten(target);
+    }
+    assert_eq!(["x", "y"].map(|target| outage.rank(target)), [ProbeRank::Wanted; 2]);
+    for (target, number, other) in [("x", 1, "y"), ("y", 2, "x")] {
+        assert_eq!(outage.not_before(target, now), Some(now));
+        assert!(outage.may_try(target, number, now));
+        assert!(!outage.may_try(other, 9, now), "one at a time");
+        assert_eq!(outage.on_tried(target, &unreachable(), now), Platform::Down);
+        outage.ended(number);
+    }
+    for target in ["x", "y", "z"] {
+        assert!(!outage.may_try(target, 9, now), "{target}: once");
+    }
+    for target in 0..=MAX_WANTED {
+        outage.hasten(&target.to_string());
+    }
+    assert_eq!(outage.wanted.len(), MAX_WANTED);
+}
+
+#[test]
 fn those_that_did_not_fail_are_tried_first_and_one_of_them_waits_for_no_long_pause() {
     let (now, mut outage) = (Instant::now(), Outage::default());
     for target in ["x", "y", "x"] {
