@@ -38,7 +38,15 @@ impl Dispatch {
         };
         let mut deliveries = Vec::new();
         match id {
-            None => newest_alone(&mut records, &mut messages),
+            None => {
+                // The newest message may be that of an event before the newest.
+                if let Some(newest) = messages.first()
+                    && !journal.arrival_records(Some(newest.run_id.as_str()), 1).await?.is_empty()
+                {
+                    messages.clear();
+                }
+                newest_alone(&mut records, &mut messages);
+            }
             Some(id) if records.is_empty() && messages.is_empty() => {
                 (records, messages, deliveries) = self.behind_delivery(id).await?;
             }
@@ -227,16 +235,12 @@ fn agent_of(key: &SessionKey, dispatch: &Dispatch) -> openclaw_protocol::AgentId
     key.agent_or(&dispatch.runner().settings().config.default_agent())
 }
 
-/// Of the newest event and the newest message, the one that came later. An event's message is told with it.
+/// Of the newest event and the newest message of a client, the one that came later.
 fn newest_alone(records: &mut Vec<ArrivalRecord>, messages: &mut Vec<MessageRecord>) {
-    let event = records.first();
-    let is_of_event = |message: &MessageRecord| {
-        event.is_some_and(|event| match &event.fate {
-            Some(Fate::Run(run_id)) => *run_id == message.run_id || event.received_at >= message.accepted_at,
-            Some(_) | None => event.received_at >= message.accepted_at,
-        })
+    let is_before = |message: &MessageRecord| {
+        records.first().is_some_and(|event| event.received_at >= message.accepted_at)
     };
-    if messages.first().is_some_and(is_of_event) {
+    if messages.first().is_some_and(is_before) {
         messages.clear();
     }
     if !messages.is_empty() {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
 use openclaw_channels::account_keys::names_of;
+use openclaw_channels::platforms::DEFAULT_ACCOUNT;
 use openclaw_channels::{Channel, by_name};
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Config, Loaded, value_path};
+use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
 use super::allowlist_words::{Action, Asked, Scope, Where, read};
@@ -37,7 +39,10 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             Ok(asked) => asked,
             Err(what) => return Ok(what),
         };
-        let Some(place) = Place::of(context, &asked) else { return Ok(UNKNOWN.to_owned()) };
+        let place = match Place::of(context, &asked) {
+            Ok(place) => place,
+            Err(what) => return Ok(what),
+        };
         match asked.action {
             Action::List => Ok(place.list(context, &asked).await),
             Action::Add | Action::Remove => place.edit(context, asked).await,
@@ -55,20 +60,25 @@ struct Place {
 }
 
 impl Place {
-    /// The one that is named, else where it is said.
-    fn of(context: &Context<'_>, asked: &Asked) -> Option<Self> {
+    /// The one that is named, else where it is said; otherwise what is answered.
+    fn of(context: &Context<'_>, asked: &Asked) -> Result<Self, String> {
         let origin = context.row.payload.origin.as_deref();
         let id = match &asked.channel {
-            Some(name) => by_name(name)?.id,
-            None => origin?.address.channel.as_str(),
+            Some(name) => by_name(name).map(|info| info.id),
+            None => origin.map(|origin| origin.address.channel.as_str()),
         };
-        let platforms = &context.runner.deps.platforms;
-        let channel = platforms.channel(id).cloned()?;
+        let (config, platforms) = (&context.settings.config, &context.runner.deps.platforms);
+        let channel = id.and_then(|id| platforms.channel(id)).cloned().ok_or(UNKNOWN)?;
+        let id = channel.info().id;
         let here =
             origin.filter(|origin| origin.address.channel == id).map(|origin| origin.address.account.clone());
-        let default = || platforms.default_account(&context.settings.config, id);
-        let account = asked.account.clone().or(here).or_else(default).unwrap_or_else(|| "default".to_owned());
-        Some(Self { channel, account, is_named: asked.account.is_some() })
+        let account = match &asked.account {
+            Some(name) => known_account(channel.as_ref(), config, name)?,
+            None => here
+                .or_else(|| platforms.default_account(config, id))
+                .unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
+        };
+        Ok(Self { channel, account, is_named: asked.account.is_some() })
     }
 
     fn id(&self) -> &'static str {
@@ -112,7 +122,11 @@ impl Place {
             lines.push(format!("Paired allowFrom (store): {}", named(paired)));
         }
         if scope != Scope::Dm {
-            lines.push(format!("Group allowFrom (config): {}", entries(access.group_allow_from.as_ref())));
+            let list = match (&access.group_allow_from, &access.allow_from) {
+                (None, Some(_)) => "(none; groups go by DM allowFrom)".to_owned(),
+                (list, _) => entries(list.as_ref()),
+            };
+            lines.push(format!("Group allowFrom (config): {list}"));
             let own =
                 access.groups.iter().filter_map(|(id, group)| Some((id, group.rules.allow_from.as_ref()?)));
             let own: Vec<String> = own.map(|(id, list)| format!("- {id}: {}", entries(Some(list)))).collect();
@@ -179,8 +193,8 @@ impl Place {
         format!("✅ {scope} allowlist {verb}: {}.", places.join(" + "))
     }
 
-    /// Changes the list of the file. An account without one has its channel's: it gets a list of its own that begins with that, so that
-    /// nobody else is shut out or let in by the change. What of a list stands in an included file is changed there, by hand. Where the list
+    /// Changes the list of the file. An account without one has its channel's, and groups without one that of private chats: it gets a list
+    /// of its own that begins with that, so that nobody else is shut out or let in by the change. What of a list stands in an included file is changed there, by hand. Where the list
     /// is, if it was changed.
     fn change_file(
         &self,
@@ -189,10 +203,15 @@ impl Place {
         entry: &str,
     ) -> Result<Option<Vec<String>>, String> {
         let channel = vec!["channels".to_owned(), self.id().to_owned()];
-        let shared = self.list_in(&channel, asked.scope);
-        let section = self.own_section(&loaded.snapshot.config, &channel);
-        let path = section.as_ref().map_or_else(|| shared.clone(), |own| self.list_in(own, asked.scope));
-        let inherited = List::at(loaded, &shared).filter(|_| section.is_some());
+        let sections: Vec<_> =
+            self.own_section(&loaded.snapshot.config, &channel).into_iter().chain([channel]).collect();
+        let scopes: &[Scope] =
+            if asked.scope == Scope::Group { &[Scope::Group, Scope::Dm] } else { &[asked.scope] };
+        // The first that is there holds.
+        let mut lists =
+            scopes.iter().flat_map(|scope| sections.iter().map(|section| self.list_in(section, *scope)));
+        let path = lists.next().unwrap_or_default();
+        let inherited = lists.find_map(|list| List::at(loaded, &list));
         let is_inherited = inherited.is_some();
         let List { included, mut own } = match List::at(loaded, &path) {
             Some(list) => list,
@@ -291,6 +310,16 @@ impl Listed {
     }
 }
 
+/// The id of an account that is named, or what is answered where there is none of that name.
+fn known_account(channel: &dyn Channel, config: &Config, name: &str) -> Result<String, String> {
+    let (id, known) = (normalize_account_id(name), channel.account_ids(config));
+    if known.contains(&id) {
+        return Ok(id);
+    }
+    let (channel, known) = (channel.info().id, known.join(", "));
+    Err(format!("⚠️ Unknown account \"{id}\" on {channel}. Accounts: {known}."))
+}
+
 fn named(entries: &[String]) -> String {
     if entries.is_empty() { "(none)".to_owned() } else { entries.join(", ") }
 }
@@ -382,11 +411,49 @@ mod tests {
         assert_eq!(list("default"), ["8", "9"]);
         assert_eq!(list("work"), ["8"], "an empty list of its own is not its channel's");
         assert_eq!(list("other"), ["7", "8"]);
-        // Where nothing is inherited, an empty list goes.
-        say("work", "add group 5 --config");
-        say("work", "remove group 5 --config");
+        let of_groups = |account: &str| {
+            let config = Arc::clone(load(&environment).config().unwrap());
+            let access = AccessSettings::of(&config, "telegram", account).unwrap();
+            access.group_allow_from.map(|list| list.into_iter().map(|Entry(entry)| entry).collect::<Vec<_>>())
+        };
+        assert_eq!(of_groups("work"), None, "groups go by the list of private chats");
+        let rows = [
+            ("work", "add group 5 --config", vec!["8", "5"]),
+            ("work", "remove group 8 --config", vec!["5"]),
+            ("work", "remove group 5 --config", vec![]),
+            ("default", "remove group 8 --config", vec!["9"]),
+        ];
+        for (account, text, expect) in rows {
+            say(account, text);
+            assert_eq!(of_groups(account).unwrap(), expect, "{account}: {text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_goes_where_nothing_is_inherited() {
+        let (home, environment) = config_file(r#"{"channels": {"telegram": {"botToken": "1:x"}}}"#);
+        let store = PairingStore::new(&home.path().join("credentials"), "telegram", "default");
+        for text in ["add group 5 --config", "remove group 5 --config"] {
+            let asked = read(text).unwrap();
+            telegram().change(&load(&environment), &store, &asked, &asked.entry);
+        }
         let parsed = load(&environment).snapshot.parsed;
-        assert_eq!(parsed["channels"]["telegram"]["accounts"]["Work"].get("groupAllowFrom"), None);
+        assert_eq!(parsed["channels"]["telegram"].get("groupAllowFrom"), None);
+    }
+
+    #[test]
+    fn an_account_that_is_named_is_one() {
+        let (_home, environment) = config_file(
+            r#"{"channels": {"telegram": {"accounts": {"My Work": {"botToken": "2:x"}, "home": {"botToken": "3:x"}}}}}"#,
+        );
+        let config = Arc::clone(load(&environment).config().unwrap());
+        let channel = telegram().channel;
+        let known = |name: &str| known_account(channel.as_ref(), &config, name);
+        assert_eq!(known("my work"), Ok("my-work".to_owned()));
+        assert_eq!(
+            known("wrok"),
+            Err("⚠️ Unknown account \"wrok\" on telegram. Accounts: home, my-work.".to_owned())
+        );
     }
 
     /// Spec `config.md` §3.2: lists of included files and of the file are joined.
@@ -533,7 +600,7 @@ mod tests {
         assert_eq!(
             telegram().card(&access, &["3".to_owned()], Scope::All),
             "🧾 Allowlist\nChannel: telegram\nDM policy: pairing\nGroup policy: allowlist\nDM allowFrom (config): 7, 8\n\
-             Paired allowFrom (store): 3\nGroup allowFrom (config): (none)\nGroup overrides:\n- -1: 9"
+             Paired allowFrom (store): 3\nGroup allowFrom (config): (none; groups go by DM allowFrom)\nGroup overrides:\n- -1: 9"
         );
     }
 }
