@@ -141,6 +141,7 @@ mod two_gateways;
 mod undelivered;
 mod usage_commands;
 mod web_chat;
+mod what_is_told;
 mod workspace_files;
 mod wrong_clock;
 

@@ -1,12 +1,12 @@
 //! From the answers of a run to the replies that are delivered (spec `agent-runtime.md` §2.7).
 
-use openclaw_protocol::message::{AssistantMessage, Block, StopReason, ToolResultMessage};
+use openclaw_protocol::message::{AssistantMessage, Block, ToolResultMessage};
 
 use crate::event::RunEnd;
 use crate::reply::{ReplyPayload, RunError};
 use crate::run::ReasoningVisibility;
 use crate::text::directive;
-use crate::text::silent::is_silent;
+use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
 use crate::text::thoughts;
 use crate::tool::Catalogue;
@@ -17,7 +17,6 @@ use crate::tool_event::{failed_status, summary};
 pub(crate) struct Answer {
     text: String,
     thinking: String,
-    asked_tools: bool,
 }
 
 impl Answer {
@@ -31,11 +30,7 @@ impl Answer {
             })
             .filter(|text| !text.is_empty())
             .collect();
-        Self {
-            text: message.text(),
-            thinking: thinking.join("\n"),
-            asked_tools: message.stop_reason != StopReason::Aborted && message.tool_calls().next().is_some(),
-        }
+        Self { text: message.text(), thinking: thinking.join("\n") }
     }
 
     /// What the model thought, in the words for people.
@@ -111,7 +106,8 @@ impl Replies<'_> {
         if let Some(tool) = self.tool_failure.filter(|tool| self.worth_mentioning(tool, &out)) {
             let error = if tool.error.is_empty() { String::new() } else { format!(": {}", tool.error) };
             let call = summary(&self.catalogue.canonical_name(&tool.name), tool.meta.as_deref());
-            out.push(failure(format!("⚠️ {call} failed{error}")));
+            let told = failure(format!("⚠️ {call} failed{error}"));
+            out.push(ReplyPayload { is_fallback: true, ..told });
         }
         out
     }
@@ -119,7 +115,8 @@ impl Replies<'_> {
     fn answer(&self, answer: &Answer) -> Vec<ReplyPayload> {
         let stripped = strip(&answer.text, TagRules { final_only: self.final_only, complete: true });
         let found = directive::parse(&stripped.visible);
-        let text = if is_silent(&found.text) { String::new() } else { found.text };
+        let text = spoken(&found.text);
+        let text = if is_silent(text) { String::new() } else { text.to_owned() };
         let mut out = Vec::new();
         if self.reasoning == ReasoningVisibility::On {
             let thought = answer.thought(&stripped.thinking);
@@ -130,9 +127,9 @@ impl Replies<'_> {
                 text,
                 media_url: found.media.first().cloned(),
                 media_urls: found.media,
-                is_error: false,
                 reply_to: found.reply_to,
                 voice: found.voice,
+                ..ReplyPayload::default()
             });
         }
         out
@@ -143,10 +140,9 @@ impl Replies<'_> {
         self.error.is_some_and(|error| error.message.trim() == reply.text.trim())
     }
 
-    /// A failed tool is mentioned when the model said nothing after it, unless the run was stopped anyway.
+    /// A failed tool is mentioned when there is nothing else to say, unless the run was stopped anyway.
     fn worth_mentioning(&self, tool: &ToolFailure, so_far: &[ReplyPayload]) -> bool {
-        let said_nothing = so_far.is_empty() || self.answers.last().is_some_and(|last| last.asked_tools);
-        *self.end == RunEnd::Completed && said_nothing && !tool.is_recoverable()
+        *self.end == RunEnd::Completed && so_far.is_empty() && !tool.is_recoverable()
     }
 }
 
@@ -185,9 +181,14 @@ mod tests {
 
     #[test]
     fn each_answer_is_a_reply_and_silence_is_none() {
-        let answers =
-            ["Working.", "  ", "NO_REPLY", "[[reply_to_current]] Done", "MEDIA:https://e.com/a.png\nlook"]
-                .map(|text| answer(vec![Block::text(text)]));
+        let answers = [
+            "Working.",
+            "  ",
+            "NO_REPLY",
+            "[[reply_to_current]] Done\n\nNO_REPLY",
+            "MEDIA:https://e.com/a.png\nlook",
+        ]
+        .map(|text| answer(vec![Block::text(text)]));
         let media = vec!["https://e.com/a.png".to_owned()];
         let expect = [
             text("Working."),
@@ -233,14 +234,15 @@ mod tests {
             ToolFailure::of(&result, Some("ls /x")).unwrap()
         };
         let disk = failed("disk full");
-        let expect = failure("⚠️ Exec: ls /x failed: disk full".into());
+        let expect =
+            ReplyPayload { is_fallback: true, ..failure("⚠️ Exec: ls /x failed: disk full".into()) };
         assert_eq!(replies(&[], Some(&disk)).payloads(), [expect]);
         let said = [answer(vec![Block::text("It failed.")])];
         assert_eq!(replies(&said, Some(&disk)).payloads(), [text("It failed.")]);
         assert_eq!(replies(&[], Some(&failed("path required"))).payloads(), []);
         let call = Block::ToolCall(ToolCall { id: "c".into(), ..ToolCall::default() });
         let ended_with_call = [answer(vec![Block::text("Trying."), call])];
-        assert_eq!(replies(&ended_with_call, Some(&disk)).payloads().len(), 2);
+        assert_eq!(replies(&ended_with_call, Some(&disk)).payloads(), [text("Trying.")]);
     }
 
     #[test]

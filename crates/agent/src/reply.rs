@@ -58,6 +58,9 @@ pub struct ReplyPayload {
     /// Whether the text reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Whether it stands in for an answer that is not there: nothing where a tool has answered.
+    #[serde(skip)]
+    pub is_fallback: bool,
     /// The message to quote.
     #[serde(skip)]
     pub reply_to: Option<ReplyTo>,

@@ -55,6 +55,8 @@ pub struct ToolFacts {
     pub prompt_position: u8,
     /// The arguments that label a call for people; the first that is given counts.
     pub label_arguments: &'static [&'static str],
+    /// The arguments that people are shown as words of their own before that, where they are `true`.
+    pub flag_arguments: &'static [&'static str],
     /// What stands before a call that people are shown.
     pub emoji: &'static str,
     /// Whether only the owner may use it.
@@ -87,6 +89,7 @@ impl ToolFacts {
             summary: "",
             prompt_position: u8::MAX,
             label_arguments: &[],
+            flag_arguments: &[],
             emoji: "🧩",
             owner_only: false,
             for_subagents: true,
@@ -95,10 +98,18 @@ impl ToolFacts {
         }
     }
 
-    /// Short label of a call for people: a path, a command.
+    /// Short label of a call for people: a path, a command, with what is switched on before it.
     pub(crate) fn label(&self, args: &Value) -> Option<String> {
+        self.label_with(args, str::to_owned)
+    }
+
+    /// The same, its words written in some way.
+    fn label_with(&self, args: &Value, written: fn(&str) -> String) -> Option<String> {
+        let flags = self.flag_arguments.iter().filter(|name| args.get(name) == Some(&Value::Bool(true)));
         let given = |name: &&str| Some(args.get(name)?.as_str()?.trim()).filter(|text| !text.is_empty());
-        self.label_arguments.iter().find_map(given).map(str::to_owned)
+        let words = self.label_arguments.iter().find_map(given).map(written);
+        let parts: Vec<String> = flags.map(|name| (*name).to_owned()).chain(words).collect();
+        (!parts.is_empty()).then(|| parts.join(" · "))
     }
 }
 
@@ -135,7 +146,7 @@ impl Catalogue {
         let name = self.canonical_name(name);
         let facts = self.0.iter().find(|facts| facts.name == name).copied();
         let facts = facts.unwrap_or_else(|| ToolFacts::named(""));
-        let label = facts.label(args).map(|label| code(&label));
+        let label = facts.label_with(args, code);
         format!("{} {}", facts.emoji, summary(&name, label.as_deref()))
     }
 }

@@ -80,15 +80,36 @@ pub fn timestamp_prefix(at: Timestamp, zone: &TimeZone) -> String {
     format!("[{} {}] ", local.strftime("%a %Y-%m-%d %H:%M"), zone_label(&local))
 }
 
-/// `EST` and the like; zones without letters as JavaScript prints them: `GMT+5:30`.
+/// Labels of zones with their offsets in hours, as `CLDR` has them for en-US: only these have letters.
+const LABELS: [(&str, i32); 14] = [
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("AKST", -9),
+    ("AKDT", -8),
+    ("HST", -10),
+    ("HDT", -9),
+    ("AST", -4),
+    ("ADT", -3),
+];
+/// Zones that are no place.
+const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Etc/UCT", "Zulu"];
+
+/// A zone as people of the reference know it: `EST`, `GMT+5:30`, `UTC`.
 pub fn zone_label(local: &jiff::Zoned) -> String {
     let label = local.strftime("%Z").to_string();
-    if label.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    let seconds = local.offset().seconds();
+    if LABELS.iter().any(|(known, hours)| *known == label && hours * 3600 == seconds) {
         return label;
     }
-    let seconds = local.offset().seconds();
     if seconds == 0 {
-        return "UTC".to_owned();
+        let is_utc = local.time_zone().iana_name().is_none_or(|name| UTC.contains(&name));
+        return if is_utc { "UTC" } else { "GMT" }.to_owned();
     }
     let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
     match minutes % 60 {
@@ -154,6 +175,36 @@ mod tests {
             timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("America/Sao_Paulo")),
             "[Wed 2026-07-01 09:00 GMT-3] "
         );
+    }
+
+    /// Zone names of spec `messages.md` §1.1, in January and July.
+    #[test]
+    fn zones_are_named_as_people_of_the_reference_know_them() {
+        let rows = [
+            ("Europe/London", "GMT", "GMT+1"),
+            ("Europe/Berlin", "GMT+1", "GMT+2"),
+            ("America/New_York", "EST", "EDT"),
+            ("America/Halifax", "AST", "ADT"),
+            ("America/St_Johns", "GMT-3:30", "GMT-2:30"),
+            ("Asia/Kolkata", "GMT+5:30", "GMT+5:30"),
+            ("Asia/Tokyo", "GMT+9", "GMT+9"),
+            ("Australia/Sydney", "GMT+11", "GMT+10"),
+            ("America/Phoenix", "MST", "MST"),
+            ("America/Havana", "GMT-5", "GMT-4"),
+            ("America/Mexico_City", "CST", "CST"),
+            ("America/Regina", "CST", "CST"),
+            ("America/Panama", "EST", "EST"),
+            ("America/Jamaica", "EST", "EST"),
+            ("America/Puerto_Rico", "AST", "AST"),
+            ("Etc/UTC", "UTC", "UTC"),
+            ("GMT", "UTC", "UTC"),
+        ];
+        for (zone, january, july) in rows {
+            let zone = TimeZone::get(zone).unwrap();
+            let named = |text: &str| zone_label(&text.parse::<Timestamp>().unwrap().to_zoned(zone.clone()));
+            let found = (named("2025-01-15T12:00:00Z"), named("2025-07-15T12:00:00Z"));
+            assert_eq!(found, (january.to_owned(), july.to_owned()), "{zone:?}");
+        }
     }
 
     /// Vectors of spec `agent-runtime.md` §5.1.

@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::commands::{self, stop};
 use crate::events::Events;
 use crate::global_lanes::LaneSizes;
+use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
@@ -32,7 +33,7 @@ use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
 use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
-use crate::request::Request;
+use crate::request::{Request, WEBCHAT};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
 use crate::setup::{Deps, Settings};
@@ -200,7 +201,8 @@ impl Dispatch {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
         let received = self.runner.received(&message);
         if stop::is_stop(&message.text) {
-            let (runner, sender) = (Arc::clone(&self.runner), message.sender);
+            let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender };
+            let runner = Arc::clone(&self.runner);
             if let Some(received) = received {
                 received.tell(self.shared.clock.now_ms());
             }
@@ -208,7 +210,7 @@ impl Dispatch {
             return Placed::new(async move {
                 match stopping.outcome().await {
                     Ok(stopped) => {
-                        runner.stopped(&session_key, sender);
+                        runner.stopped(&session_key, by);
                         Ok(Sent::Stopped(stopped))
                     }
                     Err(AbortError::NotStored(error)) => Err(error.into()),

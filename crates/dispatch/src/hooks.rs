@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::runner::{Runner, Shield};
 use crate::setup::Settings;
 pub use conversation::Ended;
-pub(crate) use conversation::Restart;
+pub(crate) use conversation::{GivenBy, Restart};
 
 /// What hooks are run with.
 #[derive(Default)]

@@ -286,6 +286,11 @@ impl Request {
         address.map_or(WEBCHAT, |address| &address.channel)
     }
 
+    /// Who said it, as its surface knows them: the platform's id, or the name a client has.
+    pub(crate) fn sender_id(&self) -> Option<&str> {
+        self.origin.as_ref().map(|origin| origin.sender.id.as_str()).or(self.sender.as_deref())
+    }
+
     /// Whether it tells an agent of a sub-agent that has ended: such messages wait like those of people.
     pub(crate) fn is_announcement(&self) -> bool {
         self.announces == Some(Announces::Summary)

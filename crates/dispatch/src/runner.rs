@@ -34,8 +34,10 @@ pub(crate) mod lent;
 mod live;
 mod memory_flush;
 mod message_tool;
+mod new_session;
 mod not_begun;
 mod obstacle;
+mod prefixes;
 pub(crate) mod prepare;
 pub(crate) mod protections;
 mod replies;
@@ -321,6 +323,7 @@ async fn drive(
         catalogue: prepared.tools.catalogue(),
         as_it_grows: !control.has_waited,
     };
+    runner.tell_new_session(row, &prepared).await;
     let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
     let mut ended = match &mut live {
         Some(live) => {

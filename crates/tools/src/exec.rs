@@ -65,6 +65,7 @@ const FACTS: ToolFacts = ToolFacts {
     prompt_position: 8,
     emoji: "🛠️",
     label_arguments: &["command"],
+    flag_arguments: &["elevated", "pty"],
     aliases: &["bash"],
     reach: Reach::Sandboxed,
     ..ToolFacts::named("exec")

@@ -288,7 +288,8 @@ fn fence_mark(line: &str) -> Option<&str> {
     trimmed.get(..run)
 }
 
-fn in_fence(text: &str) -> bool {
+/// Whether the last line of a text is in a fence, or ends one.
+pub(super) fn in_fence(text: &str) -> bool {
     segments(text).last().is_some_and(|(_, code)| *code)
 }
 

@@ -1,4 +1,7 @@
-//! The silent tokens: a whole message of `NO_REPLY` or `ANNOUNCE_SKIP` is no reply at all.
+//! The silent tokens: a whole message of `NO_REPLY` or `ANNOUNCE_SKIP` is no reply at all. A longer one is said, without a `NO_REPLY` that has
+//! its first or last line for itself.
+
+use super::directive::in_fence;
 
 /// The token.
 pub const SILENT_TOKEN: &str = "NO_REPLY";
@@ -22,6 +25,78 @@ pub fn may_become_token(text: &str) -> bool {
         Some(rest) => rest.chars().all(|c| is_frame(c) || c == '_'),
         None => token.starts_with(start),
     })
+}
+
+/// What is said of a text: all but `NO_REPLY` where that has the first or the last line for itself. Within lines and in code it is a word as
+/// any other. A text that is nothing but a token stays, for [`is_silent`].
+pub fn spoken(text: &str) -> &str {
+    if is_silent(text) { text } else { without_last_lines(without_first_lines(text), is_token_line) }
+}
+
+/// The same of a text that grows: what may yet be such a line is left out. Longer texts extend what is given back, and begin as many bytes
+/// behind the text's beginning.
+pub(crate) fn spoken_so_far(text: &str) -> (usize, &str) {
+    let rest = without_first_lines(text);
+    (text.len() - rest.len(), without_last_lines(rest, may_become_token_line))
+}
+
+fn without_first_lines(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((line, behind)) = rest.split_once('\n')
+        && is_token_line(line)
+    {
+        rest = behind.trim_start_matches(['\n', '\r']);
+    }
+    rest
+}
+
+/// Without the last line if `is_left_out` says so, and without the tokens before it.
+fn without_last_lines(text: &str, is_left_out: fn(&str) -> bool) -> &str {
+    let mut rest = text;
+    let mut is_left_out = is_left_out;
+    while let Some((before, line)) = rest.trim_end().rsplit_once('\n')
+        && is_left_out(line)
+        && !in_fence(rest)
+    {
+        rest = before.trim_end();
+        is_left_out = is_token_line;
+    }
+    rest
+}
+
+/// What may be around a token that has a line for itself. Backticks and quotation marks show it instead of meaning it.
+const OPENING: [char; 4] = ['*', '_', '(', '['];
+const CLOSING: [char; 9] = ['*', '_', ')', ']', '.', '!', '…', '。', '！'];
+
+fn is_token_line(line: &str) -> bool {
+    let closed =
+        around_token(line).and_then(|(opening, rest)| Some((opening, rest.strip_prefix(SILENT_TOKEN)?)));
+    closed.is_some_and(|(opening, closing)| {
+        let pairs = [('*', '*'), ('_', '_'), ('(', ')'), ('[', ']')];
+        closing.chars().all(|c| CLOSING.contains(&c))
+            && pairs
+                .iter()
+                .all(|(open, close)| opening.matches(*open).count() == closing.matches(*close).count())
+    })
+}
+
+fn may_become_token_line(line: &str) -> bool {
+    around_token(line).is_some_and(|(_, rest)| match rest.strip_prefix(SILENT_TOKEN) {
+        Some(closing) => closing.chars().all(|c| CLOSING.contains(&c)),
+        None => SILENT_TOKEN.starts_with(rest),
+    })
+}
+
+/// What may open a line with nothing but the token, and what follows that; `None` of a line that is code.
+fn around_token(line: &str) -> Option<(&str, &str)> {
+    let inner = line.trim();
+    let rest = inner.trim_start_matches(OPENING);
+    (!is_indented(line)).then(|| (inner.strip_suffix(rest).unwrap_or_default(), rest))
+}
+
+/// Four blanks make a line code.
+fn is_indented(line: &str) -> bool {
+    line.starts_with("    ") || line.starts_with('\t')
 }
 
 /// The text without what may stand around a token. Underscores are part of words unless they wrap both ends.
@@ -77,6 +152,68 @@ mod tests {
         ];
         for text in spoken {
             assert!(!is_silent(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_has_an_outer_line_for_itself_is_not_said() {
+        let rows = [
+            ("Sure, here it is.\n\nNO_REPLY", "Sure, here it is."),
+            ("NO_REPLY\n\nSure, here it is.", "Sure, here it is."),
+            ("NO_REPLY\nyes\n**NO_REPLY**\n\n(NO_REPLY).\n", "yes"),
+            ("_NO_REPLY_\r\nyes", "yes"),
+            ("ok\n  NO_REPLY  ", "ok"),
+            ("```\ncode\n```\nNO_REPLY", "```\ncode\n```"),
+            ("NO_REPLY\nNO_REPLY", "NO_REPLY"),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(spoken(text), expect, "{text:?}");
+        }
+        let whole = [
+            "",
+            "NO_REPLY",
+            "-- \nNO_REPLY",
+            "Hello NO_REPLY",
+            "NO_REPLY thanks",
+            "one\nNO_REPLY\ntwo",
+            "It answers:\n`NO_REPLY`",
+            "It answers:\n\"NO_REPLY\"",
+            "The tokens:\n- HEARTBEAT_OK\n- NO_REPLY",
+            "The tokens:\n* NO_REPLY",
+            "So:\n\n    NO_REPLY",
+            "So:\n```\nNO_REPLY\n```",
+            "So:\n```\nNO_REPLY",
+            "So:\nNO_REPLY_",
+            "So:\n**NO_REPLY",
+            "So:\nno_reply",
+            "So:\nANNOUNCE_SKIP",
+        ];
+        for text in whole {
+            assert_eq!(spoken(text), text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_so_far_only_grows() {
+        let texts = [
+            "Sure.\n\nNO_REPLY",
+            "NO_REPLY\nSure.\n**NO_REPLY**.",
+            "a\nN\nNO_\nNO_REPLY\nNO_REPLY",
+            "a\nNO_REPLY\nb",
+            "a\n```\nNO_REPLY\n```\nNO_REPLY",
+            "a\n* NO_REPLY\n",
+            "a\n(NO_REPLY) b",
+        ];
+        for text in texts {
+            let mut shown = String::new();
+            for (end, _) in text.char_indices().skip(1) {
+                let (_, so_far) = spoken_so_far(text[..end].trim());
+                if !may_become_token(so_far) {
+                    assert!(so_far.starts_with(&shown), "{text:?} {shown:?} {so_far:?}");
+                    so_far.clone_into(&mut shown);
+                }
+            }
+            assert!(spoken(text.trim()).starts_with(&shown), "{text:?} {shown:?}");
         }
     }
 

@@ -163,17 +163,23 @@ impl VisibleText {
 
     fn clean(&self, complete: bool) -> Cleaned<'_> {
         if !self.special {
-            return Cleaned { text: self.raw.trim().into(), tag: None, media: Vec::new() };
+            let (_, text) = silent::spoken_so_far(self.raw.trim());
+            return Cleaned { text: text.into(), tag: None, media: Vec::new() };
         }
         let stripped = tags::strip(&self.raw, TagRules { final_only: self.final_only, complete }).visible;
         let whole = if complete { stripped.as_str() } else { directive::settled(&stripped) };
         let Directives { text, reply_to, reply_at, media, .. } = directive::parse(whole);
+        let (taken, so_far) = silent::spoken_so_far(&text);
+        let said = if complete { silent::spoken(&text) } else { so_far };
+        let within = |before: usize| before.saturating_sub(taken).min(said.len());
         let tag = reply_to.map(|reply_to| {
             let is_known = self.reply_to.as_ref() == Some(&reply_to);
-            let before = || directive::parse(whole.get(..reply_at).unwrap_or_default()).text.len();
+            let before = || within(directive::parse(whole.get(..reply_at).unwrap_or_default()).text.len());
             Tagged { reply_to, before: if is_known { 0 } else { before() } }
         });
-        let media = self.placed(whole, media, text.len());
+        let mut media = self.placed(whole, media, text.len());
+        media.iter_mut().for_each(|(_, before)| *before = within(*before));
+        let text = if said.len() == text.len() { text } else { said.to_owned() };
         Cleaned { text: text.into(), tag, media }
     }
 
@@ -214,7 +220,7 @@ mod tests {
     /// Vectors of spec `streaming.md` §6 and §7, without the flashes it calls known-bad.
     #[test]
     fn text_is_shown_as_it_grows() {
-        let rows: [(bool, &[&str], &[&str]); 13] = [
+        let rows: [(bool, &[&str], &[&str]); 18] = [
             (
                 false,
                 &["Hel", "lo <thi", "nking>secret</think", "ing> world"],
@@ -231,6 +237,15 @@ mod tests {
             (false, &["NO_", "REPLY is the token"], &["NO_REPLY is the token"]),
             (false, &["**NO_REPLY**"], &[]),
             (false, &["No", " reply"], &["No", "No reply"]),
+            (false, &["Here", ".\n\nNO", "_REPLY"], &["Here", "Here."]),
+            (false, &["NO_REPLY", "\n\nHere", "."], &["Here", "Here."]),
+            (false, &["One\nNO_", "REPLY\n", "two"], &["One", "One\nNO_REPLY\ntwo"]),
+            (false, &["One\nN", "ext"], &["One", "One\nNext"]),
+            (
+                false,
+                &["[[voice]] One\n```\nNO_", "REPLY\n```"],
+                &["One\n```\nNO_", "One\n```\nNO_REPLY\n```"],
+            ),
             (false, &[" a ", "\n\n b "], &["a", "a \n\n b"]),
         ];
         for (final_only, deltas, expect) in rows {
@@ -241,7 +256,7 @@ mod tests {
     /// What is quoted goes before the text that quotes it (spec `streaming.md` §8).
     #[test]
     fn a_tag_is_told_before_the_text_behind_it() {
-        let rows: [(&[&str], &[&str]); 12] = [
+        let rows: [(&[&str], &[&str]); 13] = [
             (&["[[reply_to_current]]", "Hello"], &["> current 0", "Hello"]),
             (&["[[reply_to:12", "3]] Hi"], &["> 123 0", "Hi"]),
             (&["[[reply_to_current]]", "Hello", "again"], &["> current 0", "Hello", "again"]),
@@ -252,6 +267,7 @@ mod tests {
             (&["[[reply_to:1]] C", "[[reply_to:2]] B"], &["> 1 0", "C", "> 2 under way 0", " B"]),
             (&["`[[reply_to:1]]` a [[x]] b"], &["`[[reply_to:1]]` a [[x]] b"]),
             (&["[[reply_to:1]] NO_REPLY"], &[]),
+            (&["NO_REPLY\nOne.\n\n[[reply_to:1]]Two\nNO_REPLY"], &["> 1 4", "One.\n\nTwo"]),
             (&["One.\n\n[[reply_to:1]]Two"], &["> 1 4", "One.\n\nTwo"]),
             (&["On", "e.\n\n[[reply_to:1]]Two"], &["On", "> 1 under way 2", "e.\n\nTwo"]),
         ];

@@ -11,7 +11,7 @@ use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
 use crate::text::directive;
-use crate::text::silent::is_silent;
+use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
 
 /// Result of calls that were under way when the process ended.
@@ -79,5 +79,6 @@ fn is_final(answer: &AssistantMessage) -> bool {
 fn shown(answer: &AssistantMessage) -> Option<RunEvent> {
     let visible = strip(&answer.text(), TagRules { final_only: false, complete: true }).visible;
     let text = directive::parse(&visible).text;
+    let text = spoken(&text).to_owned();
     (!text.is_empty() && !is_silent(&text)).then(|| RunEvent::Assistant(TextChange::Begins(text)))
 }

@@ -27,8 +27,17 @@ pub(crate) struct Restart<'a> {
     pub(crate) command: Option<CommandAction>,
     /// The surface it came over, `rpc` or `auto`.
     pub(crate) source: &'a str,
-    /// Who gave it.
+    /// The id of who gave it.
     pub(crate) sender: Option<&'a str>,
+}
+
+/// Who gave a command, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct GivenBy {
+    /// The surface it came over.
+    pub(crate) source: String,
+    /// Their id there.
+    pub(crate) sender: Option<String>,
 }
 
 impl Runner {
@@ -66,7 +75,7 @@ impl Runner {
     }
 
     /// Tells that a session's runs were stopped, beside the work: whoever stops them does not wait.
-    pub(crate) fn stopped(self: &Arc<Self>, key: &SessionKey, sender: Option<String>) {
+    pub(crate) fn stopped(self: &Arc<Self>, key: &SessionKey, by: GivenBy) {
         let Some(bus) = self.hooks_now() else { return };
         let kind = EventKind::Command(CommandAction::Stop);
         if !bus.set().hears(kind) {
@@ -79,8 +88,8 @@ impl Runner {
             let context = context([
                 ("sessionEntry", entry.as_deref().and_then(|entry| serde_json::to_value(entry).ok())),
                 ("sessionId", id.map(|id| json!(id.as_str()))),
-                ("commandSource", Some(json!(crate::request::WEBCHAT))),
-                ("senderId", sender.map(Value::from)),
+                ("commandSource", Some(json!(by.source))),
+                ("senderId", by.sender.map(Value::from)),
             ]);
             let event = runner.event(kind, &key, context);
             runner.fire(&bus, event).await;

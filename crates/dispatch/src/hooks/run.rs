@@ -6,7 +6,7 @@ use openclaw_agent::hooks::merge::StartChanges;
 use openclaw_agent::hooks::payload::{AgentEnd, BeforeAgentStart, HookContext, MessageReceived};
 use openclaw_agent::hooks::{HookBus, HookPoint};
 use openclaw_agent::{Outcome, RunEnd};
-use openclaw_channels::Address;
+use openclaw_channels::{Address, Sender};
 use openclaw_config::ResolvedAgent;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
@@ -14,7 +14,6 @@ use serde_json::json;
 
 use super::context;
 use crate::api::ChatMessage;
-use crate::origin::Origin;
 use crate::request::WEBCHAT;
 use crate::runner::Runner;
 
@@ -76,15 +75,21 @@ impl Runner {
     }
 
     /// The same for one that was said on a platform.
-    pub(crate) fn received_from(&self, key: &SessionKey, origin: &Origin, text: &str) -> Option<Received> {
+    pub(crate) fn received_from(
+        &self,
+        key: &SessionKey,
+        (address, sender): (&Address, &Sender),
+        message_id: &str,
+        text: &str,
+    ) -> Option<Received> {
         let bus = self.hooks_now().filter(|bus| bus.asks(HookPoint::MessageReceived))?;
         Some(Received {
             bus,
             session_key: key.clone(),
-            place: Some(origin.address.clone()),
-            message_id: origin.message_id.clone(),
-            sender_id: Some(origin.sender.id.clone()),
-            sender: origin.sender.name.clone(),
+            place: Some(address.clone()),
+            message_id: message_id.to_owned(),
+            sender_id: Some(sender.id.clone()),
+            sender: sender.name.clone(),
             text: text.to_owned(),
         })
     }

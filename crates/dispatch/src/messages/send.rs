@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openclaw_agent::text::directive;
-use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::text::silent::{is_silent, spoken};
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_channels::{Answer, Content, Part};
 use openclaw_protocol::SessionKey;
@@ -31,6 +31,14 @@ struct Letter {
     is_withheld: bool,
 }
 
+impl Letter {
+    /// Whether its reader has it, or will: its words, or where there are none its files.
+    fn has_said(&self, text: &str) -> bool {
+        let has_content = !text.trim().is_empty() || self.posted.left_out.is_empty();
+        self.posted.failures.is_empty() && !self.is_withheld && has_content
+    }
+}
+
 /// Sends text and files.
 pub(super) async fn letter(
     acting: &Acting<'_>,
@@ -48,7 +56,7 @@ pub(super) async fn letter(
     let buffer = args.text("buffer");
     let has_files = !names.is_empty() || buffer.is_some();
     let is_silenced = is_silent(&parsed.text);
-    let text = if is_silenced { String::new() } else { mark.around(&parsed.text) };
+    let text = if is_silenced { String::new() } else { mark.around(spoken(&parsed.text)) };
     if text.trim().is_empty() && !has_files {
         if is_silenced {
             let note = "The text says that nothing is to be said: nothing was sent.";
@@ -94,7 +102,7 @@ pub(super) async fn letter(
     too_large(&parts, files)?;
     let letter = acting.post(place, parts).await?;
     if let Some(turn) = acting.turn
-        && letter.posted.failures.is_empty()
+        && letter.has_said(&text)
     {
         turn.sent(&text, &place.address);
     }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::actions;
 use crate::reply::sent_by_tool::{SentByTool, SentTo};
 use crate::reply::threading::Quoted;
 
@@ -73,25 +74,29 @@ impl MessageTurn {
         format!("{}:t{digest}{again}", self.run_id)
     }
 
-    /// A text was sent.
+    /// Something was sent; the text is empty where that was files alone.
     pub(crate) fn sent(&self, text: &str, to: &Address) {
-        if !text.trim().is_empty() {
-            self.state.lock().sent.add(text, sent_to(to));
-        }
+        self.state.lock().sent.add(text, sent_to(to));
     }
 
     /// Whether the tool has answered in the run's own conversation.
+    #[cfg(test)]
     pub(crate) fn has_answered(&self) -> bool {
         let Some(bound) = &self.bound else { return false };
         self.state.lock().sent.has_sent_to(&sent_to(&bound.address))
     }
 
-    /// What of the final payloads is still to be said.
-    pub(crate) fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
+    /// What of an answer's payload is still to be said, a block or one of the last.
+    pub(crate) fn left_of(&self, payload: ReplyPayload) -> Option<ReplyPayload> {
         match &self.bound {
-            Some(bound) => self.state.lock().sent.remaining(finals, &sent_to(&bound.address)),
-            None => finals,
+            Some(bound) => self.state.lock().sent.left_of(payload, &sent_to(&bound.address)),
+            None => Some(payload),
         }
+    }
+
+    /// What of the last payloads is still to be said.
+    pub(crate) fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
+        finals.into_iter().filter_map(|payload| self.left_of(payload)).collect()
     }
 
     /// Takes in what an earlier process has sent in this run, from what the transcript tells since the message that is answered.
@@ -106,9 +111,9 @@ impl MessageTurn {
                     asked.extend(calls.map(|call| (call.id.as_str(), &call.arguments)));
                 }
                 Message::ToolResult(result) if result.tool_name == TOOL => {
-                    let told = asked.get(result.tool_call_id.as_str()).and_then(|args| told(args, result));
-                    if let Some((text, to)) = told {
-                        self.sent(&text, &to);
+                    let Some(args) = asked.get(result.tool_call_id.as_str()) else { continue };
+                    for to in reached(args, result) {
+                        self.sent(written(args), &to);
                     }
                 }
                 Message::User(_) | Message::ToolResult(_) => {}
@@ -117,19 +122,41 @@ impl MessageTurn {
     }
 }
 
-/// The text of a send that succeeded, and where it went.
-fn told(args: &Value, result: &ToolResultMessage) -> Option<(String, Address)> {
-    let details = result.details.as_ref().filter(|details| details.get("ok") == Some(&Value::Bool(true)))?;
-    details.get("result")?;
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let said = text(args, "message").or_else(|| text(args, "caption"))?;
-    let address = Address {
-        channel: text(details, "channel")?,
-        account: text(details, "accountId").unwrap_or_default(),
-        target: text(details, "to")?,
-        thread: None,
+/// The text that a call sends; empty where it sends files alone.
+fn written(args: &Value) -> &str {
+    let text = |key: &str| args.get(key).and_then(Value::as_str);
+    text("message").or_else(|| text("caption")).unwrap_or_default()
+}
+
+/// The conversations that a call has sent words or files to.
+fn reached(args: &Value, result: &ToolResultMessage) -> Vec<Address> {
+    let name = args.get("action").and_then(Value::as_str).unwrap_or_default();
+    let Some(details) = &result.details else { return Vec::new() };
+    let sends: Vec<&Value> = match actions::find(name).map(|action| action.name) {
+        Some("send" | "sendAttachment" | "reply" | "thread-reply") => vec![details],
+        // The first words in a thread.
+        Some("thread-create") => details.get("message").into_iter().collect(),
+        Some(actions::BROADCAST) => {
+            let results = details.get("results").and_then(Value::as_array);
+            results.into_iter().flatten().filter_map(|one| one.get("result")).collect()
+        }
+        Some(_) | None => Vec::new(),
     };
-    Some((said, address))
+    sends.into_iter().filter_map(reached_by).collect()
+}
+
+/// Where one message arrived, or waits to be sent.
+fn reached_by(send: &Value) -> Option<Address> {
+    let text = |key: &str| send.get(key).and_then(Value::as_str).map(str::to_owned);
+    if send.get("ok") != Some(&Value::Bool(true)) || send.get("result").is_none() {
+        return None;
+    }
+    Some(Address {
+        channel: text("channel")?,
+        account: text("accountId").unwrap_or_default(),
+        target: text("to")?,
+        thread: None,
+    })
 }
 
 fn sent_to(address: &Address) -> SentTo {
@@ -175,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_not_said_twice_also_after_a_crash() {
+    fn the_answer_is_not_said_twice() {
         let text = |text: &str| ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() };
         let live = turn();
         live.sent("Here is your report, Ada.", &address("9"));
@@ -184,31 +211,72 @@ mod tests {
         live.sent("Here is your report, Ada.", &address("5"));
         assert!(live.has_answered());
         assert_eq!(live.remaining(vec![text("Done.")]), []);
+    }
 
-        let call = ToolCall {
-            id: "c1".into(),
-            name: TOOL.into(),
-            arguments: json!({"action": "send", "message": "Here is your report."}),
-            ..ToolCall::default()
-        };
-        let asked = AssistantMessage { content: vec![Block::ToolCall(call)], ..AssistantMessage::default() };
-        let result = |details: Value| ToolResultMessage {
-            tool_call_id: "c1".into(),
-            tool_name: TOOL.into(),
-            details: Some(details),
-            ..ToolResultMessage::default()
-        };
+    #[test]
+    fn a_tool_that_failed_is_not_told_below_an_answer_that_a_tool_gave() {
+        let failed = ReplyPayload { is_error: true, is_fallback: true, ..ReplyPayload::default() };
+        let error = ReplyPayload { is_error: true, ..ReplyPayload::default() };
+        let turn = turn();
+        assert_eq!(turn.remaining(vec![failed.clone(), error.clone()]), [failed.clone(), error.clone()]);
+        turn.sent("", &address("9"));
+        assert_eq!(turn.remaining(vec![failed.clone()]), std::slice::from_ref(&failed));
+        turn.sent("", &address("5"));
+        assert_eq!(turn.remaining(vec![failed, error.clone()]), [error]);
+    }
+
+    /// A start after a crash reads what was sent from the transcript.
+    #[test]
+    fn what_was_sent_before_a_crash_is_the_answer_with_words_or_without() {
         let sent = json!({"ok": true, "channel": "telegram", "accountId": "default", "to": "5", "result": {"messageId": "1"}});
+        let elsewhere = json!({"ok": true, "channel": "telegram", "to": "9", "result": {"messageId": "1"}});
         let failed = json!({"status": "error", "tool": "message", "error": "chat not found"});
-        for (details, answered) in [(sent, true), (failed, false)] {
+        let kept_silent = json!({"ok": true, "suppressed": true});
+        let send = |more: Value| {
+            let mut args = json!({"action": "send"});
+            args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            args
+        };
+        let words = || send(json!({"message": "Here is your report."}));
+        let broadcast = |result: &Value| json!({"results": [{"ok": false, "error": "no"}, {"ok": true, "result": result}]});
+        let rows = [
+            (words(), sent.clone(), true),
+            (words(), failed, false),
+            (words(), elsewhere.clone(), false),
+            (send(json!({"media": "./report.pdf"})), sent.clone(), true),
+            (send(json!({"message": "NO_REPLY"})), kept_silent, false),
+            (json!({"action": "broadcast", "message": "Lunch"}), broadcast(&sent), true),
+            (json!({"action": "broadcast", "media": "./menu.png"}), broadcast(&elsewhere), false),
+            (
+                json!({"action": "thread-create", "message": "First"}),
+                json!({"threadId": "3", "message": sent}),
+                true,
+            ),
+            (json!({"action": "edit", "message": "Better"}), sent, false),
+        ];
+        for (args, details, answered) in rows {
+            let call = ToolCall {
+                id: "c1".into(),
+                name: TOOL.into(),
+                arguments: args.clone(),
+                ..ToolCall::default()
+            };
+            let asked =
+                AssistantMessage { content: vec![Block::ToolCall(call)], ..AssistantMessage::default() };
+            let result = ToolResultMessage {
+                tool_call_id: "c1".into(),
+                tool_name: TOOL.into(),
+                details: Some(details),
+                ..ToolResultMessage::default()
+            };
             let context: Vec<Arc<Message>> = vec![
                 Arc::new(Message::User(UserMessage::text("go", 1))),
-                Arc::new(Message::Assistant(asked.clone())),
-                Arc::new(Message::ToolResult(result(details))),
+                Arc::new(Message::Assistant(asked)),
+                Arc::new(Message::ToolResult(result)),
             ];
             let resumed = turn();
             resumed.remember(&context);
-            assert_eq!(resumed.has_answered(), answered);
+            assert_eq!(resumed.has_answered(), answered, "{args}");
         }
     }
 }

@@ -30,10 +30,13 @@ pub struct SentByTool {
 }
 
 impl SentByTool {
-    /// A tool has sent a text.
+    /// A tool has sent something: a text, or files with none.
     pub fn add(&mut self, text: &str, to: SentTo) {
-        if self.texts.len() < MAX_KEPT {
-            self.texts.push(comparable(text));
+        let text = comparable(text);
+        if !text.is_empty() && self.texts.len() < MAX_KEPT {
+            self.texts.push(text);
+        }
+        if self.targets.len() < MAX_KEPT && !self.targets.contains(&to) {
             self.targets.push(to);
         }
     }
@@ -60,18 +63,18 @@ impl SentByTool {
         self.targets.iter().find(is_same).is_some()
     }
 
-    /// What of the final payloads is still to be sent to the conversation that asked: where a tool has answered there already, errors and
-    /// media alone.
-    pub fn remaining(&self, finals: Vec<ReplyPayload>, asked_from: &SentTo) -> Vec<ReplyPayload> {
+    /// What of a payload is still to be sent to the conversation that asked: where a tool has answered there already, errors and media
+    /// alone; elsewhere what no tool has said. That a tool failed is told in place of an answer, so not where there is one.
+    pub fn left_of(&self, payload: ReplyPayload, asked_from: &SentTo) -> Option<ReplyPayload> {
         let has_answered = self.has_sent_to(asked_from);
-        let left = |payload: ReplyPayload| {
-            if payload.is_error || !(has_answered || self.has_said(&payload.text)) {
-                return Some(payload);
-            }
-            let has_media = !media(&payload).is_empty();
-            has_media.then(|| ReplyPayload { text: String::new(), ..payload })
-        };
-        finals.into_iter().filter_map(left).collect()
+        if payload.is_fallback {
+            return (!has_answered).then_some(payload);
+        }
+        if payload.is_error || !(has_answered || self.has_said(&payload.text)) {
+            return Some(payload);
+        }
+        let has_media = !media(&payload).is_empty();
+        has_media.then(|| ReplyPayload { text: String::new(), ..payload })
     }
 }
 
@@ -128,7 +131,12 @@ mod tests {
         let error = ReplyPayload { is_error: true, ..text("it broke") };
         let image = ReplyPayload { media_urls: vec!["./a.png".to_owned()], ..text("see") };
         let bare_image = ReplyPayload { text: String::new(), ..image.clone() };
-        let finals = || vec![text("I have sent it."), error.clone(), image.clone()];
+        let fallback = ReplyPayload { is_fallback: true, ..error.clone() };
+        let finals = || vec![text("I have sent it."), error.clone(), image.clone(), fallback.clone()];
+        let left = |tools: &SentByTool| -> Vec<ReplyPayload> {
+            let here = place("telegram", Some("work"), "7");
+            finals().into_iter().filter_map(|payload| tools.left_of(payload, &here)).collect()
+        };
         let rows = [
             (place("telegram", None, "telegram:7"), vec![error.clone(), bare_image.clone()]),
             (place("Telegram", Some("Work"), "7"), vec![error.clone(), bare_image]),
@@ -137,18 +145,16 @@ mod tests {
             (place("telegram", None, "8"), finals()),
         ];
         for (sent_to, expect) in rows {
-            let mut tools = SentByTool::default();
-            tools.add("the message that was asked for", sent_to.clone());
-            assert_eq!(
-                tools.remaining(finals(), &place("telegram", Some("work"), "7")),
-                expect,
-                "{sent_to:?}"
-            );
+            for words in ["the message that was asked for", ""] {
+                let mut tools = SentByTool::default();
+                tools.add(words, sent_to.clone());
+                assert_eq!(left(&tools), expect, "{words:?} {sent_to:?}");
+            }
         }
         let mut tools = SentByTool::default();
         tools.add("I have sent it.", place("slack", None, "C1"));
-        assert_eq!(tools.remaining(finals(), &place("telegram", None, "7")), finals()[1..]);
+        assert_eq!(left(&tools), finals()[1..]);
         tools.clear();
-        assert_eq!(tools.remaining(finals(), &place("telegram", None, "7")), finals());
+        assert_eq!(left(&tools), finals());
     }
 }

@@ -105,6 +105,12 @@ pub struct ReplySettings {
     pub prefix: Option<String>,
 }
 
+/// The prefix of replies on a surface, as it is written.
+pub fn prefix_of(config: &Config, surface: Surface<'_>) -> Option<String> {
+    let scopes: Vec<&ChannelReplies> = config.channels.replies(surface.channel, surface.account).collect();
+    first(&scopes, |scope| scope.response_prefix.clone()).or_else(|| config.messages.response_prefix.clone())
+}
+
 impl ReplySettings {
     /// The settings for a surface. `human_delay` is the agent's own; see [`Pause::of`].
     pub fn of(config: &Config, human_delay: HumanDelay, surface: Surface<'_>) -> Self {
@@ -129,8 +135,7 @@ impl ReplySettings {
             chunk_mode,
             draft: draft_settings(&scopes, surface.channel, text_limit),
             reply_to: reply_to(&scopes, channel, surface.chat),
-            prefix: first(&scopes, |scope| scope.response_prefix.clone())
-                .or_else(|| config.messages.response_prefix.clone()),
+            prefix: prefix_of(config, surface),
         }
     }
 }

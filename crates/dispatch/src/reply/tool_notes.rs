@@ -79,6 +79,10 @@ mod tests {
         assert_eq!(told("exec", "1", json!({"command": "ls  -la"}), &mut notes), "🛠️ Exec: `ls -la`");
         assert_eq!(told("bash", "2", json!({"command": "echo `id`"}), &mut notes), "🛠️ Exec: echo `id`");
         assert_eq!(told("read", "3", json!({"path": "a/b.txt"}), &mut notes), "📖 Read: `a/b.txt`");
+        let args = json!({"command": "top", "pty": true, "elevated": true});
+        assert_eq!(told("exec", "5", args, &mut notes), "🛠️ Exec: elevated · pty · `top`");
+        let args = json!({"command": "top", "pty": true, "elevated": false});
+        assert_eq!(told("exec", "6", args, &mut notes), "🛠️ Exec: pty · `top`");
         assert_eq!(told("my_tool", "4", json!({}), &mut notes), "🧩 My Tool");
         let result = |text: &str| json!({"content": [{"type": "text", "text": text}]});
         let ended = |id: &str, text: &str, notes: &mut ToolNotes| {

@@ -54,7 +54,7 @@ impl Runner {
             return Err(DispatchError::SendBlocked.into());
         }
         let to = Destination { address, kind: ConversationKind::Direct, message_id: None, is_owners: false };
-        let context = self.prefix_context(&session_key, &outcome, None);
+        let context = self.prefix_context(&session_key, &to, &outcome, None).await;
         let mut reply = Reply::of(self, &run_id, &session_key, to, &context, Quoted::default());
         for (at, payload) in payloads.into_iter().enumerate() {
             let worded = if is_acknowledgement { Some(payload) } else { reply.worded(payload) };

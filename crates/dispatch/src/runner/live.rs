@@ -394,11 +394,9 @@ impl<'a> Live<'a> {
     fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
-            // A tool has answered already: what comes after it tells of that.
-            let is_said =
-                !is_notice && self.turn.has_answered() && !payload.is_error && media(&payload).is_empty();
-            let worded = if is_said { None } else { self.reply.worded(payload) };
-            let Some(payload) = worded else {
+            // What a tool has said is not said again.
+            let left = if is_notice { Some(payload) } else { self.turn.left_of(payload) };
+            let Some(payload) = left.and_then(|left| self.reply.worded(left)) else {
                 effect = self.pipeline.sent(SendEnd::Sent);
                 continue;
             };

@@ -15,14 +15,13 @@ use serde_json::Value;
 
 use super::Runner;
 use super::live::file_id;
-use super::prepare::Prepared;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
 use crate::origin::Origin;
-use crate::outbox::Delivery;
+use crate::outbox::{Delivery, OutboxError};
 use crate::reply::normalise::{NOTHING_SENT, failed_run, known_error, normalised};
 use crate::reply::pipeline::media;
 use crate::reply::prefix::{PrefixContext, prefix};
@@ -131,9 +130,7 @@ impl<'a> Reply<'a> {
         let config = Arc::clone(&current.config);
         let address = &to.address;
         let agent = config.agent(&key.agent_or(&config.default_agent()));
-        let surface =
-            Surface { channel: &address.channel, account: Some(&address.account), chat: chat_kind(to.kind) };
-        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface);
+        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface(&to));
         let prefix = prefix(settings.prefix.as_deref(), context);
         let quotes = ReplyFilter::sharing(settings.reply_to, false, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
@@ -184,6 +181,25 @@ impl<'a> Reply<'a> {
         numbered.map(|(at, part)| self.delivery(format!("{}:{}", self.run_id, at + 1), part)).collect()
     }
 
+    /// Sends one payload by itself, as all parts of one message.
+    pub(super) async fn send_alone(
+        &mut self,
+        id: &str,
+        payload: ReplyPayload,
+        buttons: Vec<Vec<Button>>,
+    ) -> Result<(), OutboxError> {
+        let Some(payload) = self.worded(payload) else { return Ok(()) };
+        let mut parts = self.parts(payload, id).await;
+        if let Some(last) = parts.last_mut() {
+            last.buttons = buttons;
+        }
+        for (at, part) in parts.into_iter().enumerate() {
+            let delivery = self.delivery(format!("{id}.{}", at + 1), part).delivery;
+            self.runner.shared.outbox.accept(delivery).await?;
+        }
+        Ok(())
+    }
+
     /// A part on its way to where the message was said.
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
@@ -223,7 +239,7 @@ impl Runner {
             true => with_frame(payloads, &record.outcome),
             false => without_reasons(payloads, &record.outcome),
         };
-        let context = self.prefix_context(&row.session_key, &record.outcome, said.thinking);
+        let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
 
@@ -277,38 +293,6 @@ impl Runner {
         let read = read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"));
         take(&read.ok()?)
     }
-
-    pub(super) fn prefix_context(
-        &self,
-        key: &SessionKey,
-        outcome: &RunOutcome,
-        thinking: Option<String>,
-    ) -> PrefixContext {
-        let meta = |name: &str| {
-            let found = result_of(outcome)?.pointer("/meta/agentMeta")?.get(name)?.as_str()?;
-            Some(found.to_owned())
-        };
-        let identity = self.identity_of(key);
-        PrefixContext { provider: meta("provider"), model: meta("model"), thinking, identity }
-    }
-
-    /// What a run that begins knows for its prefix.
-    pub(super) fn prefix_of(&self, row: &Row, prepared: &Prepared) -> PrefixContext {
-        let first = prepared.models.first();
-        PrefixContext {
-            provider: first.map(|first| first.model.provider().to_owned()),
-            model: first.map(|first| first.model.id().to_owned()),
-            thinking: first.map(|first| first.thinking.as_str().to_owned()),
-            identity: self.identity_of(&row.session_key),
-        }
-    }
-
-    /// The name of the agent of a session.
-    pub(super) fn identity_of(&self, key: &SessionKey) -> Option<String> {
-        let settings = self.settings();
-        let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        agent.identity.name.or(agent.name)
-    }
 }
 
 /// An account that can't be made any more has no markup of its own: its answers wait for it in plain words.
@@ -319,6 +303,12 @@ fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec
     }
 }
 
+/// The surface that settings are for.
+pub(super) fn surface(to: &Destination) -> Surface<'_> {
+    let Address { channel, account, .. } = &to.address;
+    Surface { channel, account: Some(account), chat: chat_kind(to.kind) }
+}
+
 fn chat_kind(kind: ConversationKind) -> ChatKind {
     match kind {
         ConversationKind::Direct => ChatKind::Direct,
@@ -327,7 +317,7 @@ fn chat_kind(kind: ConversationKind) -> ChatKind {
     }
 }
 
-fn result_of(outcome: &RunOutcome) -> Option<&Value> {
+pub(super) fn result_of(outcome: &RunOutcome) -> Option<&Value> {
     match outcome {
         RunOutcome::Ok { result } => Some(result),
         RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),

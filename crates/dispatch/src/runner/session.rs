@@ -249,7 +249,7 @@ impl Runner {
             IsAsked::ByNobody if had_one && !row.payload.is_isolated() => (Some(CommandAction::New), "auto"),
             IsAsked::ByNobody => (None, "auto"),
         };
-        let sender = row.payload.sender.as_deref();
+        let sender = row.payload.sender_id();
         let key = &row.session_key;
         let restart = Restart { key, previous, current, command, source, sender };
         Box::pin(self.restarted(restart, stop)).await;

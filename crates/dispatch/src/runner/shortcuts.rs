@@ -20,7 +20,6 @@ use crate::events::injected as injected_event;
 use crate::inbox::{Queued, Row};
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
 use crate::origin::Origin;
-use crate::reply::prefix::PrefixContext;
 use crate::reply::threading::Quoted;
 
 /// Begins to answer the shortcuts of a message once what is given back is dropped: the message is acknowledged. `gate` opens when they
@@ -87,23 +86,13 @@ impl Runner {
     }
 
     async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, response: Response) {
-        let context =
-            PrefixContext { identity: self.identity_of(&row.session_key), ..PrefixContext::default() };
-        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
-        let Some(payload) = reply.worded(ReplyPayload { text: response.text, ..ReplyPayload::default() })
-        else {
-            return;
-        };
+        let to = origin.into();
+        let context = self.prefix_of_session(&row.session_key, &to).await;
+        let mut reply = Reply::new(self, row, to, &context, Quoted::default());
         let id = format!("{}:i{number}", row.run_id);
-        let mut parts = reply.parts(payload, &id).await;
-        if let Some(last) = parts.last_mut() {
-            last.buttons = response.buttons;
-        }
-        for (at, part) in parts.into_iter().enumerate() {
-            let delivery = reply.delivery(format!("{id}.{}", at + 1), part).delivery;
-            if let Err(error) = self.shared.outbox.accept(delivery).await {
-                tracing::error!(delivery = id, %error, "the answer to a command among words was not taken");
-            }
+        let payload = ReplyPayload { text: response.text, ..ReplyPayload::default() };
+        if let Err(error) = reply.send_alone(&id, payload, response.buttons).await {
+            tracing::error!(delivery = id, %error, "the answer to a command among words was not taken");
         }
     }
 

@@ -131,7 +131,7 @@ impl Runner {
             current: &current,
             command: Some(CommandAction::New),
             source: "auto",
-            sender: row.payload.sender.as_deref(),
+            sender: row.payload.sender_id(),
         };
         Box::pin(self.restarted(restart, &self.shared.kill)).await;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::text::silent::{is_silent, spoken};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::history;
@@ -86,7 +86,7 @@ impl Runner {
         let found = texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
         match found {
             Some(words) if is_silent(&words) => Said::Silence,
-            Some(words) => Said::Words(words),
+            Some(words) => Said::Words(spoken(&words).to_owned()),
             None => Said::Nothing,
         }
     }

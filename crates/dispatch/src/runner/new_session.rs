@@ -1,0 +1,29 @@
+//! What a chat is told when somebody began its conversation anew by a command (spec `sessions.md` §5.5).
+
+use openclaw_agent::ReplyPayload;
+use openclaw_sessions::reset::notice;
+
+use super::Runner;
+use super::prepare::Prepared;
+use super::replies::Reply;
+use crate::inbox::Row;
+use crate::reply::threading::Quoted;
+
+impl Runner {
+    /// Tells it once, before all that the run says: a run that is begun again after a crash gives its notice the same id.
+    pub(super) async fn tell_new_session(&self, row: &Row, prepared: &Prepared) {
+        let session = &prepared.session;
+        let Some(origin) = row.payload.origin.as_deref().filter(|_| session.reset.is_some()) else { return };
+        let Some(first) = prepared.models.first() else { return };
+        let agent = &session.agent;
+        let choices = self.models.all.choices(&self.settings().models, &agent.id, &agent.agent_dir).await;
+        let text = notice(&first.reference.to_string(), &choices.default_model().to_string());
+        let context = self.prefix_of(row, prepared);
+        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
+        let id = format!("{}:tnew", row.run_id);
+        let payload = ReplyPayload { text, ..ReplyPayload::default() };
+        if let Err(error) = reply.send_alone(&id, payload, Vec::new()).await {
+            tracing::error!(delivery = id, %error, "the notice of a new session was not taken");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a prefix of answers is filled in with: the model that answered, or else the one that would (spec `messages.md` §10.3).
+
+use std::sync::Arc;
+
+use openclaw_models::ModelRef;
+use openclaw_sessions::{SessionEntry, SessionKey};
+
+use super::Runner;
+use super::prepare::Prepared;
+use super::replies::{Destination, result_of, surface};
+use crate::api::RunOutcome;
+use crate::inbox::Row;
+use crate::reply::prefix::PrefixContext;
+use crate::reply::settings::prefix_of;
+
+impl Runner {
+    /// For what was answered: of a run the model it says; of a command, and a run that failed before it had one, what the session would use.
+    pub(super) async fn prefix_context(
+        &self,
+        key: &SessionKey,
+        to: &Destination,
+        outcome: &RunOutcome,
+        thinking: Option<String>,
+    ) -> PrefixContext {
+        let meta = |name: &str| {
+            let found = result_of(outcome)?.pointer("/meta/agentMeta")?.get(name)?.as_str()?;
+            Some(found.to_owned())
+        };
+        let (provider, model) = (meta("provider"), meta("model"));
+        if model.is_none() {
+            return self.prefix_of_session(key, to).await;
+        }
+        PrefixContext { provider, model, thinking, identity: self.identity_of(key) }
+    }
+
+    /// For a run that begins.
+    pub(super) fn prefix_of(&self, row: &Row, prepared: &Prepared) -> PrefixContext {
+        let first = prepared.models.first();
+        PrefixContext {
+            provider: first.map(|first| first.model.provider().to_owned()),
+            model: first.map(|first| first.model.id().to_owned()),
+            thinking: first.map(|first| first.thinking.as_str().to_owned()),
+            identity: self.identity_of(&row.session_key),
+        }
+    }
+
+    /// For what is said without a run. The model is looked up where a prefix may name it.
+    pub(super) async fn prefix_of_session(&self, key: &SessionKey, to: &Destination) -> PrefixContext {
+        let identity = self.identity_of(key);
+        let settings = self.settings();
+        let has_variables = prefix_of(&settings.config, surface(to)).is_some_and(|text| text.contains('{'));
+        if !has_variables {
+            return PrefixContext { identity, ..PrefixContext::default() };
+        }
+        let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
+        let entry = self.entry_or_none(key).await;
+        let entry = entry.map_or_else(SessionEntry::default, Arc::unwrap_or_clone);
+        let selected = self.models.next(&settings.models, &agent, key, &entry).await.ok();
+        if let Some(first) = selected.as_ref().and_then(|selected| selected.candidates.first()) {
+            return PrefixContext {
+                provider: Some(first.model.provider().to_owned()),
+                model: Some(first.model.id().to_owned()),
+                thinking: Some(first.thinking.as_str().to_owned()),
+                identity,
+            };
+        }
+        // No run could begin, without a credential say; what it would be asked for is known.
+        let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
+        let ModelRef { provider, model } = choices.default_model().clone();
+        PrefixContext { provider: Some(provider.to_string()), model: Some(model), thinking: None, identity }
+    }
+
+    /// The name of the agent of a session, as people are shown it.
+    fn identity_of(&self, key: &SessionKey) -> Option<String> {
+        let settings = self.settings();
+        settings.config.agent(&key.agent_or(&settings.sessions.default_agent())).identity.name
+    }
+}
