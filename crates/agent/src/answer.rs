@@ -36,19 +36,28 @@ pub(crate) async fn stream(
     let mut visible = VisibleText::new(candidate.reasoning_tags);
     let mut thoughts = (reasoning == ReasoningVisibility::Stream).then(Thoughts::default);
     let mut heard = false;
+    // The text that grows.
+    let mut text_block = None;
     loop {
         match stop.guard(stream.next()).await {
             Some(Some(ModelEvent::TextDelta { block, delta })) => {
                 heard = true;
+                if text_block.replace(block).is_some_and(|last| last != block) {
+                    let _ = events.send(RunEvent::TextEnds).await;
+                }
                 let change = visible.push(block, &delta);
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.text(visible.raw()))).await;
                 show(events, &mut visible, change).await;
             }
             Some(Some(ModelEvent::ThinkingDelta { block, delta })) => {
                 heard = true;
+                text_ends(events, &mut text_block).await;
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.push(block, &delta))).await;
             }
-            Some(Some(ModelEvent::ToolCallStart { .. })) => heard = true,
+            Some(Some(ModelEvent::ToolCallStart { .. })) => {
+                heard = true;
+                text_ends(events, &mut text_block).await;
+            }
             Some(Some(ModelEvent::Start)) => {}
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
@@ -86,6 +95,13 @@ pub(crate) async fn stream(
 pub(crate) struct Told<'a> {
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
     pub(crate) reasoning: ReasoningVisibility,
+}
+
+/// Something else than text begins.
+async fn text_ends(events: &mpsc::Sender<RunEvent>, text_block: &mut Option<usize>) {
+    if text_block.take().is_some() {
+        let _ = events.send(RunEvent::TextEnds).await;
+    }
 }
 
 async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {

@@ -188,7 +188,8 @@ impl<'a> Reply<'a> {
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
         let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
-        NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
+        let now = self.runner.shared.clock.now_ms();
+        NewDelivery { delivery, accepted_at: now, not_before: now }
     }
 }
 
