@@ -137,3 +137,23 @@ fn broken_off(candidate: &RunModel<'_>, text: &str, stopped: bool, timestamp: i6
         ..AssistantMessage::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec `streaming.md` §1: what a block holds goes out at the end of its text, not at that of a tool call's arguments behind it.
+    #[tokio::test]
+    async fn a_text_ends_once_where_something_else_begins() {
+        let (events, mut told) = mpsc::channel(9);
+        let mut text_block = None;
+        text_ends(&events, &mut text_block).await;
+        assert!(told.try_recv().is_err(), "there is none");
+        text_block = Some(0);
+        for _ in 0..2 {
+            text_ends(&events, &mut text_block).await;
+        }
+        assert_eq!(told.try_recv(), Ok(RunEvent::TextEnds));
+        assert!(told.try_recv().is_err());
+    }
+}

@@ -486,6 +486,7 @@ fn note(id: &str) -> NewDelivery {
             asked: Some([7; 32]),
         },
         accepted_at: 1_000,
+        not_before: 1_000,
     }
 }
 

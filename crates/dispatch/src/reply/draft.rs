@@ -250,6 +250,47 @@ mod tests {
     }
 
     #[test]
+    fn the_last_draft_comes_behind_one_that_is_on_its_way() {
+        let start = Instant::now();
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!(drafts.update(ms(start, 10), "ab"), None);
+        assert_eq!(drafts.finish(ms(start, 20)), None, "one is on its way");
+        assert!(drafts.is_stopped());
+        assert_eq!(drafts.update(ms(start, 30), "late"), None);
+        assert_eq!(drafts.shown(ms(start, 40), Ok(())), shows("ab"), "at once");
+        assert_eq!(drafts.shown(ms(start, 50), Ok(())), None);
+        assert_eq!(drafts.due(), None);
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!((drafts.update(start, "ab"), drafts.finish(start)), (None, None));
+        assert_eq!(drafts.shown(start, Err(())), None, "nor after one that could not be shown");
+    }
+
+    /// Spec `streaming.md` §10: the steps are appended.
+    #[test]
+    fn a_draft_in_steps_is_the_text_as_it_is_written() {
+        let start = Instant::now();
+        let chunk =
+            ChunkSettings { min: 10, max: 24, prefer: BreakPreference::Paragraph, by_paragraph: false };
+        let mut drafts = DraftStream::new(DraftSettings { blocks: Some(chunk), ..DraftSettings::default() });
+        let text = "One sentence that goes on for long.\n\n```rs\nlet a = 1;\nlet b = 2;\n```\nEnd";
+        let mut at = start;
+        let mut last = String::new();
+        for (end, _) in text.char_indices().skip(1) {
+            at += Duration::from_secs(1);
+            if let Some(DraftEffect::Show(draft)) = drafts.update(at, &text[..end]) {
+                assert!(text.starts_with(&draft) && draft.len() > last.len(), "{draft:?}");
+                last = draft;
+                assert_eq!(drafts.shown(at, Ok(())), None);
+            }
+        }
+        assert!(!last.is_empty());
+        assert_eq!(drafts.update(at, text), None);
+        assert_eq!(drafts.finish(at), shows(text));
+    }
+
+    #[test]
     fn drafts_have_a_number() {
         let rows = [(5, 5), (-7, 7), (0, 1), (i64::MIN, i64::MAX)];
         for (message, expect) in rows {

@@ -38,8 +38,8 @@ mod blocks;
 mod pacing;
 
 use blocks::Blocks;
-pub(super) use pacing::Unsent;
 use pacing::Pacing;
+pub(super) use pacing::Unsent;
 
 type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
@@ -421,7 +421,8 @@ impl<'a> Live<'a> {
                 None => format!("{run_id}:b{sent}"),
             };
             let pause = self.reply.settings.pause.filter(|_| !is_notice);
-            let pause = pause.map(|pause| if is_first { Duration::ZERO } else { pause.draw(ids::draw_share()) });
+            let pause =
+                pause.map(|pause| if is_first { Duration::ZERO } else { pause.draw(ids::draw_share()) });
             let ahead = pause.map(|pause| self.pacing.ahead(Instant::now(), pause));
             self.pacing.sends(&id, ahead);
             self.sending = Some(Box::pin(self.reply.sending(payload, id, ahead.unwrap_or_default())));

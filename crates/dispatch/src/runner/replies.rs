@@ -135,7 +135,7 @@ impl<'a> Reply<'a> {
             Surface { channel: &address.channel, account: Some(&address.account), chat: chat_kind(to.kind) };
         let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface);
         let prefix = prefix(settings.prefix.as_deref(), context);
-        let quotes = ReplyFilter::sharing(settings.reply_to, false, quoted);
+        let quotes = ReplyFilter::sharing(settings.reply_to, settings.keeps_tags, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
         let workspace = sandbox::files_of(&current, &agent, key);
         Self { runner, run_id, key, to, settings, account, workspace, prefix, quotes, has_words: false }

@@ -124,7 +124,9 @@ pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
 pub(super) fn mention_wait(ended: &mut Outcome, wait: Wait, lane: &str) {
     let text = match wait {
         Wait::Place(waited) => format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs()),
-        Wait::Session(waited) => format!("⏳ Waited {} s behind another run of this session.", waited.as_secs()),
+        Wait::Session(waited) => {
+            format!("⏳ Waited {} s behind another run of this session.", waited.as_secs())
+        }
     };
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }

@@ -83,7 +83,13 @@ impl Why<'_> {
         };
         let provider = "openclaw".to_owned();
         let timestamp = now_ms();
-        Some(AssistantMessage { provider, stop_reason, error_message, timestamp, ..AssistantMessage::default() })
+        Some(AssistantMessage {
+            provider,
+            stop_reason,
+            error_message,
+            timestamp,
+            ..AssistantMessage::default()
+        })
     }
 
     fn is_stop(self) -> bool {
