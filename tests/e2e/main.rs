@@ -84,6 +84,7 @@ mod newcomer;
 mod offline;
 mod orphans;
 mod outages;
+mod pauses;
 mod pictures;
 mod pipelined;
 mod process_scopes;

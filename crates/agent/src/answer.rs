@@ -36,19 +36,28 @@ pub(crate) async fn stream(
     let mut visible = VisibleText::new(candidate.reasoning_tags);
     let mut thoughts = (reasoning == ReasoningVisibility::Stream).then(Thoughts::default);
     let mut heard = false;
+    // The text that grows.
+    let mut text_block = None;
     loop {
         match stop.guard(stream.next()).await {
             Some(Some(ModelEvent::TextDelta { block, delta })) => {
                 heard = true;
+                if text_block.replace(block).is_some_and(|last| last != block) {
+                    let _ = events.send(RunEvent::TextEnds).await;
+                }
                 let change = visible.push(block, &delta);
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.text(visible.raw()))).await;
                 show(events, &mut visible, change).await;
             }
             Some(Some(ModelEvent::ThinkingDelta { block, delta })) => {
                 heard = true;
+                text_ends(events, &mut text_block).await;
                 think(events, thoughts.as_mut().and_then(|thoughts| thoughts.push(block, &delta))).await;
             }
-            Some(Some(ModelEvent::ToolCallStart { .. })) => heard = true,
+            Some(Some(ModelEvent::ToolCallStart { .. })) => {
+                heard = true;
+                text_ends(events, &mut text_block).await;
+            }
             Some(Some(ModelEvent::Start)) => {}
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
@@ -88,6 +97,13 @@ pub(crate) struct Told<'a> {
     pub(crate) reasoning: ReasoningVisibility,
 }
 
+/// Something else than text begins.
+async fn text_ends(events: &mpsc::Sender<RunEvent>, text_block: &mut Option<usize>) {
+    if text_block.take().is_some() {
+        let _ = events.send(RunEvent::TextEnds).await;
+    }
+}
+
 async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {
     if let Some(change) = thought {
         let _ = events.send(RunEvent::Thinking(change)).await;
@@ -119,5 +135,25 @@ fn broken_off(candidate: &RunModel<'_>, text: &str, stopped: bool, timestamp: i6
         error_message: (!stopped).then(|| "the model's answer ended without a last word".to_owned()),
         timestamp,
         ..AssistantMessage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec `streaming.md` §1: what a block holds goes out at the end of its text, not at that of a tool call's arguments behind it.
+    #[tokio::test]
+    async fn a_text_ends_once_where_something_else_begins() {
+        let (events, mut told) = mpsc::channel(9);
+        let mut text_block = None;
+        text_ends(&events, &mut text_block).await;
+        assert!(told.try_recv().is_err(), "there is none");
+        text_block = Some(0);
+        for _ in 0..2 {
+            text_ends(&events, &mut text_block).await;
+        }
+        assert_eq!(told.try_recv(), Ok(RunEvent::TextEnds));
+        assert!(told.try_recv().is_err());
     }
 }

@@ -16,6 +16,8 @@ pub enum RunEvent {
     Asking,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
     Assistant(TextChange),
+    /// A text of the current assistant message is at its end: thoughts, a tool's call or another text follow in it. Clients do not hear it.
+    TextEnds,
     /// What the text that comes next quotes, where a reply tag in it says so. Clients do not hear it.
     Quotes(Quote),
     /// A file that the answer brings, before the text that it came with. Clients do not hear it.

@@ -295,6 +295,14 @@ impl AbortReason {
         }
     }
 
+    /// Whether somebody wanted it to end, and nothing else in its place.
+    pub(crate) fn is_by_a_person(self) -> bool {
+        match self {
+            Self::Rpc | Self::Stop => true,
+            Self::Timeout | Self::Interrupt => false,
+        }
+    }
+
     /// Reads a stored reason; anything unknown counts as a person's `stop`.
     pub(crate) fn parse(text: &str) -> Self {
         match text {

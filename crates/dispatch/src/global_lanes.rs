@@ -13,6 +13,24 @@ use tokio::time::Instant;
 /// A longer wait than this is told in the log (spec `queue.md` §1).
 const WORTH_A_WARNING: Duration = Duration::from_secs(2);
 
+/// What a run waited for, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// A place in its lane.
+    Place(Duration),
+    /// The run before it in its session.
+    Session(Duration),
+}
+
+/// How long something waited for its lane, if that is worth telling: then the log says so, and how many wait still.
+pub(crate) fn long_wait(since: Instant, lane: &str, behind: usize) -> Option<Duration> {
+    let waited = Some(since.elapsed()).filter(|waited| *waited >= WORTH_A_WARNING)?;
+    // People search logs for these very words.
+    let waited_ms = waited.as_millis();
+    tracing::warn!("lane wait exceeded: lane={lane} waitedMs={waited_ms} queueAhead={behind}");
+    Some(waited)
+}
+
 /// Places of the named lanes. Any other lane has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneSizes {
@@ -163,14 +181,7 @@ impl GlobalLanes {
             let _waits = Waiter::begin(&lane.waiting);
             Arc::clone(&lane.places).acquire_owned().await.ok()
         };
-        let waited = since.elapsed();
-        let waited = (waited >= WORTH_A_WARNING).then_some(waited);
-        if let Some(waited) = waited {
-            let (name, behind) = (name_of(name), lane.waiting.load(Ordering::Acquire));
-            // People search logs for these very words.
-            let waited = waited.as_millis();
-            tracing::warn!("lane wait exceeded: lane={name} waitedMs={waited} queueAhead={behind}");
-        }
+        let waited = long_wait(since, name_of(name), lane.waiting.load(Ordering::Acquire));
         LanePermit { lane, permit, waited }
     }
 

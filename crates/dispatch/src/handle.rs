@@ -463,6 +463,7 @@ impl Dispatch {
     pub fn stop_accepting(&self) {
         self.shared.stopping.cancel();
         self.shared.accepting.close();
+        self.shared.showing.close();
     }
 
     /// Takes no more messages, lets runs finish up to `deadline`, stops the rest (they are resumed at the next start) and
@@ -472,6 +473,7 @@ impl Dispatch {
         let shared = &self.shared;
         let drained = async {
             shared.accepting.wait().await;
+            shared.showing.wait().await;
             self.lanes.ended().await;
             shared.outbox.ended().await;
         };

@@ -208,6 +208,8 @@ pub(crate) struct NewDelivery {
     pub(crate) delivery: Delivery,
     /// Unix milliseconds.
     pub(crate) accepted_at: i64,
+    /// It is sent at this time at the earliest, Unix milliseconds: later than it was accepted where a pause is made before it.
+    pub(crate) not_before: i64,
 }
 
 /// A delivery as it is stored.

@@ -15,12 +15,12 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_channels::{Account, Address, Part};
-use openclaw_protocol::SessionKey;
+use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -108,6 +108,15 @@ pub(crate) enum Became<'a> {
     Failed(&'a str),
 }
 
+/// Whose answers are meant of those that pause ([`Outbox::withdraw`]).
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Paced<'a> {
+    /// All of a session's.
+    InSession(&'a SessionKey),
+    /// That of a run.
+    OfRun(&'a RunId),
+}
+
 impl Outbox {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
@@ -142,7 +151,12 @@ impl Outbox {
         if [&delivery.id, &address.channel, &address.target].iter().any(|text| text.trim().is_empty()) {
             return Err(OutboxError::Unaddressed);
         }
-        let new = NewDelivery { delivery, accepted_at: self.inner.clock.now_ms() };
+        let now = self.inner.clock.now_ms();
+        self.accept_new(NewDelivery { delivery, accepted_at: now, not_before: now }).await
+    }
+
+    /// The same of one that has its times, and an address.
+    pub(crate) async fn accept_new(&self, new: NewDelivery) -> Result<Enqueued, OutboxError> {
         match self.inner.journal.deliver(new).await? {
             DeliveryInsert::New => {
                 self.inner.accounts.wake();
@@ -307,7 +321,8 @@ impl Outbox {
             let discard = Update::Discard { id: id.to_owned(), now: self.inner.clock.now_ms() };
             if self.inner.journal.update(discard).await? {
                 if let Some(one) = waits {
-                    self.on_discarded(&one);
+                    tracing::info!(delivery = id, "what waits is thrown away, by hand");
+                    self.on_discarded(&one, "it was thrown away by hand");
                 }
                 return Ok(true);
             }
@@ -317,12 +332,48 @@ impl Outbox {
         }
     }
 
+    /// Takes back what is left of answers before which a pause is being made, because somebody has stopped them: all that is not sent, and is not
+    /// being sent. What waits for any other reason is said all the same. Gives how many that were.
+    ///
+    /// # Errors
+    /// When it could not be stored. Some may be taken back nevertheless.
+    pub(crate) async fn withdraw(&self, of: Paced<'_>) -> Result<usize, OutboxError> {
+        // Almost always there is none.
+        if !self.inner.journal.open_deliveries(0).await?.iter().any(|open| open.is_paced) {
+            return Ok(0);
+        }
+        let (now, waiting) = (self.inner.clock.now_ms(), self.waiting().await?);
+        let is_meant = |status: &DeliveryStatus| match of {
+            Paced::InSession(key) => status.session_key.as_ref() == Some(key),
+            Paced::OfRun(run_id) => Delivery::message_of(&status.id) == run_id.as_str(),
+        };
+        let pauses = |status: &DeliveryStatus| status.is_paced() && status.next_at.is_some_and(|at| at > now);
+        let paced: HashSet<&str> = waiting
+            .iter()
+            .filter(|one| is_meant(&one.status) && pauses(&one.status))
+            .map(|one| Delivery::message_of(&one.status.id))
+            .collect();
+        let mut withdrawn = 0;
+        for one in waiting.iter().filter(|one| one.status.is_of_answer()) {
+            let id = &one.status.id;
+            if !paced.contains(Delivery::message_of(id)) {
+                continue;
+            }
+            let discard = Update::Discard { id: id.clone(), now };
+            if self.inner.journal.update(discard).await? {
+                tracing::info!(delivery = id, "what a stopped answer had left is not sent");
+                self.on_discarded(one, "it was stopped before it was sent");
+                withdrawn += 1;
+            }
+        }
+        Ok(withdrawn)
+    }
+
     /// What stands behind it goes on, and who waits for it hears that it is over.
-    fn on_discarded(&self, one: &ListedDelivery) {
-        let DeliveryStatus { id, address, session_key, .. } = &one.status;
-        tracing::info!(delivery = id, "what waits is thrown away, by hand");
+    fn on_discarded(&self, one: &ListedDelivery, why: &str) {
+        let DeliveryStatus { address, session_key, .. } = &one.status;
         if let (Some(tell), Some(part)) = (self.inner.tell.get(), &one.part) {
-            tell(address, session_key.as_ref(), part, Became::Failed("it was thrown away by hand"));
+            tell(address, session_key.as_ref(), part, Became::Failed(why));
         }
         self.inner.accounts.hasten(LaneKey::from(address));
         self.inner.tries.send_modify(|count| *count += 1);

@@ -3,7 +3,7 @@
 //! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`gathered`] puts together what is run together; [`command`] answers what is
 //! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`shortcuts`] answers commands among words; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
-//! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
+//! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`waiting`] shows that somebody writes until the run does, [`steering`] hands the run what
 //! is said meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane while it waits for another session; [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
 //! [`unanswered`] keeps what was stopped, or failed, before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
 //! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
@@ -54,6 +54,7 @@ mod steering;
 mod taken;
 mod tools;
 mod unanswered;
+mod waiting;
 pub(crate) mod wording;
 
 use attempt::GivenUp;
@@ -81,7 +82,7 @@ use crate::ack_reaction::Acks;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::beat::BeatAnswer;
 use crate::events::Verbose;
-use crate::global_lanes::LanePermit;
+use crate::global_lanes::{LanePermit, Wait};
 use crate::hooks::{self, Hooks};
 use crate::host::CallingRun;
 use crate::inbox::{Asked, Queued, Row};
@@ -196,10 +197,13 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
     let lane = job.row.payload.facts.lane();
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
-        permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => {
+        permit = async {
+            job.gate.cancelled().await;
+            runner.shown_to_wait(&job.row, runner.shared.global.acquire(lane)).await
+        } => {
             if let Some(waited) = permit.waited {
                 // The first wait is told.
-                let _ = control.lane_wait.set(waited);
+                let _ = control.lane_wait.set(Wait::Place(waited));
             }
             Ok(permit)
         }
@@ -240,7 +244,8 @@ async fn answered_or_run(
                 return drive(runner, &row, prepared, permit, control, events).await;
             }
             Ok(Preparation::FlushFirst(session_id)) => {
-                memory_flush::work(runner, &row, &session_id, control, requested.clone()).await;
+                let flushing = memory_flush::work(runner, &row, &session_id, control, requested.clone());
+                runner.shown_to_wait(&job.row, flushing).await;
                 flush = Flush::Done;
                 continue;
             }
@@ -348,8 +353,8 @@ async fn drive(
     }
     if verbose != Verbose::Off {
         result::mention_compactions(&mut ended, &prepared.session.entry);
-        if let Some(waited) = control.lane_wait.get() {
-            result::mention_wait(&mut ended, *waited, lane);
+        if let Some(wait) = control.lane_wait.get() {
+            result::mention_wait(&mut ended, *wait, lane);
         }
         if prepared.session.is_new && row.payload.is_chat() {
             result::mention_beginning(&mut ended, &prepared.session.id);
@@ -368,13 +373,19 @@ async fn drive(
     let (is_full, candidate) = (ended.is_full, ended.candidate);
     let started_at = ended.started_at;
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
+    let mut unsent = None;
     let said = match live {
         // Its answer is that of another run, which has said it.
         Some(_) | None if runner.is_told_by_another(row, prepared.branch.context()).await => Said::nothing(),
         // Of what somebody stopped no more is said.
-        Some(_) | None if !is_worth_telling(&outcome) => Said::nothing(),
+        Some(live) if !is_worth_telling(&outcome) => {
+            live.abandon().await;
+            Said::nothing()
+        }
+        None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let left = live.finish(ended.payloads.clone()).await;
+            let (left, paced) = live.finish(ended.payloads.clone()).await;
+            unsent = paced;
             let had_some = !left.is_empty();
             let mut payloads = turn.remaining(left);
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
@@ -419,6 +430,9 @@ async fn drive(
     let report = Some(prepared.report.clone());
     let record = RunRecord { report, ..record(runner, row, Some(started_at), outcome) };
     finish(runner, row, &record, said).await;
+    if let Some(unsent) = unsent {
+        unsent.show(&runner.shared);
+    }
     if is_full {
         return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate }));
     }

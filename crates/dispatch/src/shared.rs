@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) global: GlobalLanes,
     /// Messages between the client and their lane.
     pub(crate) accepting: TaskTracker,
+    /// Shows that somebody writes until all of an answer is out.
+    pub(crate) showing: TaskTracker,
     /// Lets the configuration follow a group that has got another id.
     pub(crate) follow_group: OnceLock<FollowGroup>,
     /// Groups in which nobody is heard.
@@ -58,6 +60,7 @@ impl Shared {
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
             accepting: TaskTracker::new(),
+            showing: TaskTracker::new(),
             follow_group: OnceLock::new(),
             silent_groups: SilentGroups::default(),
             old_words: OldWords::default(),

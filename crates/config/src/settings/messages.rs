@@ -68,8 +68,7 @@ pub enum QueueMode {
     Followup,
     /// Go into the run under way. A message the run did not take becomes a follow-up.
     Steer,
-    /// In the reference: go into the run and be asked again after it. Asking twice is what we never do; the message is
-    /// steered, and kept for a run of its own if the run did not take it.
+    /// Go into the run under way, and wait for a run of its own besides, which asks it once more.
     SteerBacklog,
     /// Stop what is under way and take its place.
     Interrupt,

@@ -99,6 +99,7 @@ impl Emitter {
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)
             | RunEvent::Thinking(_)
+            | RunEvent::TextEnds
             | RunEvent::Thought(_) => Vec::new(),
             RunEvent::Assistant(change) => self.assistant(now, &change),
             RunEvent::ToolStart { name, call_id, args } => {

@@ -58,6 +58,7 @@ on_each! {
     what_a_message_was_and_who_took_it_is_remembered
     a_delivery_is_found_again_as_it_was
     deliveries_are_open_in_the_order_of_acceptance_until_they_are_over
+    a_pause_before_a_delivery_is_kept_until_it_is_tried
     a_delivery_takes_no_step_that_may_not_follow
     a_delivery_that_was_being_sent_is_uncertain_after_a_start
     blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start
@@ -485,6 +486,7 @@ fn note(id: &str) -> NewDelivery {
             asked: Some([7; 32]),
         },
         accepted_at: 1_000,
+        not_before: 1_000,
     }
 }
 
@@ -550,10 +552,11 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     let mut other = note("a");
     other.delivery.part = Part::text("another text");
     assert_eq!(journal.deliver(other).await, Ok(DeliveryInsert::Known(Box::new(expected))));
-    let [OpenDelivery { number, lane, next_at }] =
+    let [OpenDelivery { number, lane, thread, next_at, is_paced }] =
         <[_; 1]>::try_from(journal.open_deliveries(0).await.unwrap()).unwrap();
     assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));
-    let NewDelivery { delivery, accepted_at } = note("a");
+    assert_eq!((thread.as_deref(), is_paced), (Some("7"), false));
+    let NewDelivery { delivery, accepted_at, .. } = note("a");
     let whole = StoredDelivery {
         delivery: Ok(delivery),
         state: DeliveryState::Pending,
@@ -582,6 +585,26 @@ async fn deliveries_are_open_in_the_order_of_acceptance_until_they_are_over(open
     assert_eq!(open_ids(&journal, first).await, ["b"]);
     journal.update(retry("d", DeliveryState::Pending)).await.unwrap();
     assert_eq!(journal.open_deliveries(0).await.unwrap()[0].next_at, 6_000);
+}
+
+async fn a_pause_before_a_delivery_is_kept_until_it_is_tried(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    journal.deliver(note("a")).await.unwrap();
+    let paced = NewDelivery { not_before: 3_500, ..note("b") };
+    assert_eq!(journal.deliver(paced).await, Ok(DeliveryInsert::New));
+    let paced = |open: Vec<OpenDelivery>| {
+        open.into_iter().map(|open| (open.next_at, open.is_paced)).collect::<Vec<_>>()
+    };
+    assert_eq!(paced(journal.open_deliveries(0).await.unwrap()), [(1_000, false), (3_500, true)]);
+    assert!(status(&journal, "b").await.is_paced());
+    journal.close().await;
+    let journal = open(dir.path()).unwrap().journal;
+    assert_eq!(paced(journal.open_deliveries(0).await.unwrap()), [(1_000, false), (3_500, true)]);
+    for update in [sending("b", 1), retry("b", DeliveryState::Pending)] {
+        assert_eq!(journal.update(update.clone()).await, Ok(true), "{update:?}");
+    }
+    assert_eq!(paced(journal.open_deliveries(0).await.unwrap()), [(1_000, false), (6_000, false)]);
 }
 
 async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {

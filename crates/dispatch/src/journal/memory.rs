@@ -279,7 +279,7 @@ impl State {
         if let Some(known) = self.item(&new.delivery.id) {
             return DeliveryInsert::Known(Box::new(known.status()));
         }
-        let NewDelivery { delivery, accepted_at } = new;
+        let NewDelivery { delivery, accepted_at, not_before } = new;
         let number = self.deliveries.last().map_or(1, |last| last.number + 1);
         self.deliveries.push(StoredItem {
             number,
@@ -289,7 +289,7 @@ impl State {
             accepted_at,
             receipt: None,
             error: None,
-            next_at: accepted_at,
+            next_at: not_before,
             may_repeat: false,
             ended_at: None,
             given_up: None,
@@ -829,7 +829,9 @@ impl Journal for MemoryJournal {
             let open = newer.filter(|item| item.state.is_open()).map(|item| OpenDelivery {
                 number: item.number,
                 lane: LaneKey::from(&item.delivery.address),
+                thread: item.delivery.address.thread.clone(),
                 next_at: item.next_at,
+                is_paced: item.status().is_paced(),
             });
             Ok(open.collect())
         })

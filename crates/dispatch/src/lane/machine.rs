@@ -178,6 +178,11 @@ impl<J: Turn> Machine<J> {
         !self.waiting.is_empty() || !self.backlog.cut.is_empty()
     }
 
+    /// How much waits for its turn.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether a message waits.
     pub(crate) fn is_waiting(&self, run_id: &RunId) -> bool {
         let is_this =

@@ -42,14 +42,18 @@ impl Delivery {
 
     /// Whether it is part of what a run answers: no client asked for it, and no tool sent it (`<run id>:t….<part>`).
     pub(super) fn is_of_answer(&self) -> bool {
-        let part = self.id.get(Self::message_of(&self.id).len()..).unwrap_or_default();
-        self.asked.is_none() && !part.starts_with(":t")
+        is_of_answer(&self.id, self.asked.as_ref())
     }
 
     /// As its account is given it.
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { id: &self.id, address: &self.address, part: &self.part }
     }
+}
+
+fn is_of_answer(id: &str, asked: Option<&Digest>) -> bool {
+    let part = id.get(Delivery::message_of(id).len()..).unwrap_or_default();
+    asked.is_none() && !part.starts_with(":t")
 }
 
 /// How a delivery stands.
@@ -86,6 +90,17 @@ pub struct DeliveryStatus {
 }
 
 impl DeliveryStatus {
+    /// Whether there is a pause before it, and it was not tried so far.
+    pub(crate) fn is_paced(&self) -> bool {
+        let is_untried = self.state == DeliveryState::Pending && self.attempts == 0 && self.error.is_none();
+        is_untried && self.next_at.is_some_and(|at| at > self.accepted_at)
+    }
+
+    /// As [`Delivery::is_of_answer`].
+    pub(super) fn is_of_answer(&self) -> bool {
+        is_of_answer(&self.id, self.asked.as_ref())
+    }
+
     /// Whether a person may throw it away now. What is being sent is not known to be sent or not.
     pub(crate) fn may_be_discarded(&self) -> bool {
         match self.state {

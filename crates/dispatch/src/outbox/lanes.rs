@@ -30,8 +30,12 @@ pub(crate) struct OpenDelivery {
     pub(crate) number: i64,
     /// Its conversation.
     pub(crate) lane: LaneKey,
+    /// The thread in it.
+    pub(crate) thread: Option<String>,
     /// Not to be tried before; Unix milliseconds.
     pub(crate) next_at: i64,
+    /// It was not tried so far, and is not yet only because a pause is made before it: what is said in other threads need not wait for it.
+    pub(crate) is_paced: bool,
 }
 
 /// Everything that is not over, by conversation.
@@ -50,12 +54,15 @@ struct Lane {
     is_added_again: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Due {
     /// Not before this.
     at: Instant,
     /// The pause is our own, and nobody minds if it is shorter.
     is_pause: bool,
+    thread: Option<String>,
+    /// As [`OpenDelivery::is_paced`].
+    is_paced: bool,
 }
 
 /// What became of a try.
@@ -72,14 +79,15 @@ pub(super) enum Settled {
 impl Lanes {
     /// Adds one. One that is here already stays as it is; one that is being tried is looked at once more afterwards, since it may have been
     /// given up and taken up again.
-    pub(super) fn add(&mut self, key: LaneKey, number: i64, due: Instant) {
-        let due = Due { at: due, is_pause: false };
-        let lane = self.lanes.entry(key).or_default();
+    pub(super) fn add(&mut self, delivery: OpenDelivery, at: Instant) {
+        let OpenDelivery { number, lane, thread, is_paced, .. } = delivery;
+        let due = Due { at, is_pause: false, thread, is_paced };
+        let lane = self.lanes.entry(lane).or_default();
         lane.is_added_again |= lane.busy == Some(number);
         lane.waiting.entry(number).or_insert(due);
     }
 
-    /// Takes up to `room` out that may be tried now: the first of each conversation, if `may_try` it. That is asked last: `true` begins it. Those
+    /// Takes up to `room` out that may be tried now: the first of each conversation (of those that are not behind a pause), if `may_try` it. That is asked last: `true` begins it. Those
     /// of the least `rank` are asked first, and of these the oldest.
     pub(super) fn start<R: Ord>(
         &mut self,
@@ -92,7 +100,7 @@ impl Lanes {
             return Vec::new();
         }
         let due = self.lanes.iter_mut().filter_map(|(key, lane)| {
-            let (number, _) = lane.head().filter(|(_, due)| *due <= now)?;
+            let number = lane.ready(now)?;
             Some((rank(key), number, key, lane))
         });
         let mut due: Vec<_> = due.collect();
@@ -114,12 +122,19 @@ impl Lanes {
     pub(super) fn settle(&mut self, key: &LaneKey, settled: Settled) {
         let Some(lane) = self.lanes.get_mut(key) else { return };
         let Some(number) = lane.busy.take() else { return };
-        match settled {
+        let again = match settled {
             // The next look finds it over, if it is.
-            Settled::Over if lane.is_added_again => {}
-            Settled::Over => drop(lane.waiting.remove(&number)),
-            Settled::Retry(at) => drop(lane.waiting.insert(number, Due { at, is_pause: false })),
-            Settled::Pause(at) => drop(lane.waiting.insert(number, Due { at, is_pause: true })),
+            Settled::Over if lane.is_added_again => None,
+            Settled::Over => {
+                lane.waiting.remove(&number);
+                None
+            }
+            Settled::Retry(at) => Some((at, false)),
+            Settled::Pause(at) => Some((at, true)),
+        };
+        if let (Some((at, is_pause)), Some(due)) = (again, lane.waiting.get_mut(&number)) {
+            // From its first try on all that is behind it waits for it.
+            *due = Due { at, is_pause, is_paced: false, thread: due.thread.take() };
         }
         if lane.waiting.is_empty() {
             self.lanes.remove(key);
@@ -143,15 +158,38 @@ impl Lanes {
     /// When the next one that waits for its time may be tried, none of its conversation before the time that `not_before` gives for it; never
     /// where that gives none.
     pub(super) fn next_due(&self, not_before: impl Fn(&LaneKey) -> Option<Instant>) -> Option<Instant> {
-        let waiting = self.lanes.iter().filter_map(|(key, lane)| Some((key, lane.head()?)));
-        waiting.filter_map(|(key, (_, due))| Some(due.max(not_before(key)?))).min()
+        let waiting = self.lanes.iter().filter_map(|(key, lane)| Some((key, lane.due()?)));
+        waiting.filter_map(|(key, due)| Some(due.max(not_before(key)?))).min()
     }
 }
 
 impl Lane {
-    fn head(&self) -> Option<(i64, Instant)> {
-        let (number, due) = self.waiting.first_key_value()?;
-        self.busy.is_none().then_some((*number, due.at))
+    /// Those of which one may be next, in their order: the first that is not paced, and before it the first paced one of each other thread.
+    fn next(&self) -> impl Iterator<Item = (i64, &Due)> {
+        let mut paced: Vec<Option<&str>> = Vec::new();
+        let mut is_over = self.busy.is_some();
+        let waiting = self.waiting.iter().filter(move |(_, due)| {
+            let thread = due.thread.as_deref();
+            if is_over || paced.contains(&thread) {
+                return false;
+            }
+            match due.is_paced {
+                true => paced.push(thread),
+                false => is_over = true,
+            }
+            true
+        });
+        waiting.map(|(number, due)| (*number, due))
+    }
+
+    /// The one that may be tried now.
+    fn ready(&self, now: Instant) -> Option<i64> {
+        self.next().find(|(_, due)| due.at <= now).map(|(number, _)| number)
+    }
+
+    /// When one may be.
+    fn due(&self) -> Option<Instant> {
+        self.next().map(|(_, due)| due.at).min()
     }
 }
 
@@ -166,6 +204,10 @@ mod tests {
 
     fn lane(target: &str) -> LaneKey {
         LaneKey { channel: "c".to_owned(), account: "a".to_owned(), target: target.to_owned() }
+    }
+
+    fn open(lane: LaneKey, number: i64) -> OpenDelivery {
+        OpenDelivery { number, lane, thread: None, next_at: 0, is_paced: false }
     }
 
     fn begin(
@@ -187,7 +229,7 @@ mod tests {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
         let later = now + Duration::from_secs(120);
         for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4)] {
-            lanes.add(lane(target), number, now);
+            lanes.add(open(lane(target), number), now);
         }
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1, 3, 4]);
         lanes.settle(&lane("x"), Settled::Pause(later));
@@ -208,7 +250,7 @@ mod tests {
     fn the_oldest_of_the_first_rank_is_asked_first() {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
         for (target, number) in [("later", 1), ("x", 2), ("y", 3), ("later", 4), ("z", 5)] {
-            lanes.add(lane(target), number, now);
+            lanes.add(open(lane(target), number), now);
         }
         let rank = |key: &LaneKey| key.target == "later";
         let mut order = Vec::new();
@@ -224,7 +266,7 @@ mod tests {
     fn one_at_a_time_in_a_conversation_and_a_pause_holds_what_is_behind() {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
         for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4), ("x", 1)] {
-            lanes.add(lane(target), number, now);
+            lanes.add(open(lane(target), number), now);
         }
         let ready = |key: &LaneKey, _: i64| key.target != "z";
         assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [1, 3]);
@@ -243,12 +285,44 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_holds_its_own_thread_alone_and_one_that_was_tried_holds_all() {
+        let (now, mut lanes) = (Instant::now(), Lanes::default());
+        let (soon, later) = (now + Duration::from_secs(2), now + Duration::from_secs(5));
+        let in_thread = |number, thread: &str, is_paced| OpenDelivery {
+            thread: Some(thread.to_owned()),
+            is_paced,
+            ..open(lane("x"), number)
+        };
+        lanes.add(in_thread(1, "a", true), later);
+        lanes.add(in_thread(2, "a", false), now);
+        lanes.add(in_thread(3, "b", true), soon);
+        lanes.add(in_thread(4, "b", true), soon);
+        lanes.add(in_thread(5, "c", false), now);
+        lanes.add(in_thread(6, "c", false), now);
+        for number in [5, 6] {
+            assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [number]);
+            assert_eq!(lanes.next_due(|_| Some(now)), None, "one at a time");
+            lanes.settle(&lane("x"), Settled::Over);
+        }
+        assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [0; 0], "2 waits behind 1");
+        assert_eq!(lanes.next_due(|_| Some(now)), Some(soon));
+        assert_eq!(numbers(begin(&mut lanes, soon, 9, |_, _| true)), [3]);
+        lanes.settle(&lane("x"), Settled::Retry(later));
+        assert_eq!(numbers(begin(&mut lanes, soon, 9, |_, _| true)), [0; 0], "4 waits behind 3");
+        for number in [1, 2, 3, 4] {
+            assert_eq!(numbers(begin(&mut lanes, later, 9, |_, _| true)), [number]);
+            lanes.settle(&lane("x"), Settled::Over);
+        }
+        assert!(lanes.lanes.is_empty());
+    }
+
+    #[test]
     fn one_that_is_taken_up_again_while_its_try_ends_is_tried_again() {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
-        lanes.add(lane("x"), 1, now);
+        lanes.add(open(lane("x"), 1), now);
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
         // It is given up, which is on disk; a person takes it up again before its task has ended.
-        lanes.add(lane("x"), 1, now);
+        lanes.add(open(lane("x"), 1), now);
         lanes.settle(&lane("x"), Settled::Over);
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
         lanes.settle(&lane("x"), Settled::Over);
@@ -265,7 +339,7 @@ mod tests {
         ) {
             let (mut now, mut lanes) = (Instant::now(), Lanes::default());
             for (number, target) in targets.iter().enumerate() {
-                lanes.add(lane(&target.to_string()), i64::try_from(number).unwrap(), now);
+                lanes.add(open(lane(&target.to_string()), i64::try_from(number).unwrap()), now);
             }
             let mut fails = fails.into_iter();
             let mut ended: Vec<(LaneKey, i64)> = Vec::new();

@@ -286,7 +286,7 @@ impl Supervisor {
                     let pause = u64::try_from(delivery.next_at.saturating_sub(wall)).unwrap_or(0);
                     let pause = Duration::from_millis(pause).min(states::MAX_PAUSE);
                     self.seen = self.seen.max(delivery.number);
-                    self.lanes.add(delivery.lane, delivery.number, now + pause);
+                    self.lanes.add(delivery, now + pause);
                 }
             }
             Err(error) => {

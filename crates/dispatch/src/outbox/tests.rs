@@ -98,6 +98,74 @@ fn note(id: &str, target: &str) -> Delivery {
     }
 }
 
+/// A part of an answer behind a pause.
+fn paced(rig: &Rig, id: &str, pause_ms: i64) -> NewDelivery {
+    let accepted_at = rig.now.load(Ordering::SeqCst);
+    NewDelivery { delivery: note(id, "x"), accepted_at, not_before: accepted_at + pause_ms }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_made_before_a_delivery_and_survives_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Ids, []);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    rig.accept("r:b1.1", "x").await;
+    rig.over("r:b1.1").await;
+    let began = tokio::time::Instant::now();
+    for (id, pause) in [("r:b2.1", 5_000), ("r:b3.1", 9_000), ("r:1", 0)] {
+        assert_eq!(rig.outbox.accept_new(paced(&rig, id, pause)).await, Ok(Enqueued::New));
+    }
+    rig.over("r:b2.1").await;
+    assert!(began.elapsed() >= Duration::from_secs(5));
+    assert_eq!(platform.shown_in("x"), ["r:b1.1", "r:b2.1"]);
+    rig.now.fetch_add(5_000, Ordering::SeqCst);
+    let next = crash(dir.path());
+    rig.end().await;
+
+    let rig = Rig::open(next.path());
+    rig.now.fetch_add(5_000, Ordering::SeqCst);
+    let began = tokio::time::Instant::now();
+    rig.serve(&platform);
+    rig.over("r:1").await;
+    assert!(began.elapsed() >= Duration::from_secs(3), "what is left of the pause");
+    assert_eq!(platform.shown_in("x"), ["r:b1.1", "r:b2.1", "r:b3.1", "r:1"]);
+    rig.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_pauses_is_taken_back_with_all_that_is_left_of_its_answer_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::new(Knows::Ids, []);
+    let rig = Rig::open(dir.path());
+    rig.serve(&platform);
+    let main = SessionKey::main(&AgentId::default(), "main");
+    assert_eq!(rig.outbox.withdraw(Paced::InSession(&main)).await, Ok(0));
+    for (id, pause) in
+        [("r:b1.1", 0), ("r:b2.1", 60_000), ("r:t3.1", 0), ("r:b4.1", 90_000), ("r:1", 0), ("s:1", 0)]
+    {
+        assert_eq!(rig.outbox.accept_new(paced(&rig, id, pause)).await, Ok(Enqueued::New));
+    }
+    rig.over("r:b1.1").await;
+    let other = SessionKey::parse("agent:main:other").unwrap();
+    assert_eq!(rig.outbox.withdraw(Paced::InSession(&other)).await, Ok(0));
+    assert_eq!(rig.outbox.withdraw(Paced::OfRun(&RunId::new("s"))).await, Ok(0), "nothing of it pauses");
+    let began = tokio::time::Instant::now();
+    assert_eq!(rig.outbox.withdraw(Paced::InSession(&main)).await, Ok(3));
+    rig.over("s:1").await;
+    assert!(began.elapsed() < Duration::from_secs(30), "nothing waits for what is not sent");
+    // What a tool has sent was sent.
+    assert_eq!(platform.shown_in("x"), ["r:b1.1", "r:t3.1", "s:1"]);
+    for id in ["r:b2.1", "r:b4.1", "r:1"] {
+        assert_eq!(rig.status(id).await.given_up, Some(DeliveryFailure::Discarded), "{id}");
+    }
+    assert_eq!(rig.outbox.withdraw(Paced::InSession(&main)).await, Ok(0));
+
+    assert_eq!(rig.outbox.accept_new(paced(&rig, "u:b1.1", 60_000)).await, Ok(Enqueued::New));
+    assert_eq!(rig.outbox.withdraw(Paced::OfRun(&RunId::new("u"))).await, Ok(1));
+    rig.end().await;
+}
+
 fn retry() -> Reply {
     Reply::Refuse(SendError::Retry { reason: "busy".to_owned(), after: None })
 }

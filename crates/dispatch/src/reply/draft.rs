@@ -45,14 +45,19 @@ pub fn draft_id(message: i64) -> i64 {
 #[derive(Debug)]
 pub struct DraftStream {
     settings: DraftSettings,
-    /// In steps: what is not in the draft yet, the text so far, and the draft.
+    /// In steps: what is not in the draft yet, and the text so far.
     chunker: Option<BlockChunker>,
     so_far: String,
-    draft: String,
+    /// Where in all that was appended the text so far begins.
+    begin: usize,
+    /// Bytes of the text so far that are in the draft.
+    shown: usize,
     waiting: Option<String>,
     last: Option<String>,
     is_showing: bool,
     next: Option<Instant>,
+    /// The last draft is known: none follows it.
+    is_finished: bool,
     is_stopped: bool,
 }
 
@@ -64,17 +69,22 @@ impl DraftStream {
             settings: DraftSettings { throttle, ..settings },
             chunker: settings.blocks.map(BlockChunker::new),
             so_far: String::new(),
-            draft: String::new(),
+            begin: 0,
+            shown: 0,
             waiting: None,
             last: None,
             is_showing: false,
             next: None,
+            is_finished: false,
             is_stopped: false,
         }
     }
 
     /// The answer's text is this so far.
     pub fn update(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
+        if self.is_finished {
+            return None;
+        }
         let draft = match &mut self.chunker {
             None => text.to_owned(),
             Some(chunker) => {
@@ -83,8 +93,8 @@ impl DraftStream {
                     // Another message, or a correction.
                     None => {
                         chunker.clear();
+                        (self.begin, self.shown) = (chunker.appended(), 0);
                         chunker.append(text);
-                        self.draft.clear();
                     }
                 }
                 text.clone_into(&mut self.so_far);
@@ -96,7 +106,7 @@ impl DraftStream {
 
     /// The model's reasoning is this so far; it is shown as it is.
     pub fn reasoning(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
-        self.show(now, text)
+        if self.is_finished { None } else { self.show(now, text) }
     }
 
     /// When [`DraftStream::tick`] has something to do.
@@ -123,7 +133,7 @@ impl DraftStream {
         self.tick(now)
     }
 
-    /// The final message comes: the last draft is all of the text, and no other follows. It is shown at once.
+    /// The final message comes: the last draft is all of the text, and no other follows. It is shown at once, or when the one on its way is.
     pub fn finish(&mut self, now: Instant) -> Option<DraftEffect> {
         let rest = self.chunker.is_some().then(|| self.grow(Drain::All)).flatten();
         let effect = match rest {
@@ -131,29 +141,22 @@ impl DraftStream {
             None => None,
         };
         self.next = None;
-        let effect = effect.or_else(|| self.tick(now));
-        self.is_stopped = true;
-        effect
+        self.is_finished = true;
+        effect.or_else(|| self.tick(now))
     }
 
     /// Whether no more drafts are shown.
     pub fn is_stopped(&self) -> bool {
-        self.is_stopped
+        self.is_stopped || self.is_finished
     }
 
-    /// The draft with the steps that are ready; `None` if there are none.
+    /// The draft with the steps that are ready; `None` if there are none. It is the text as far as they go: between two of them there may be
+    /// a blank line, or nothing but a blank.
     fn grow(&mut self, drain: Drain) -> Option<String> {
-        let blocks = self.chunker.as_mut()?.drain(drain);
-        if blocks.is_empty() {
-            return None;
-        }
-        for block in blocks {
-            self.draft = match self.draft.is_empty() {
-                true => block.text,
-                false => super::coalescer::joined(&self.draft, &block.text, block.continues, "\n\n"),
-            };
-        }
-        Some(self.draft.clone())
+        let last = self.chunker.as_mut()?.drain(drain).pop()?;
+        self.shown = last.end.saturating_sub(self.begin).max(self.shown);
+        let end = self.so_far.floor_char_boundary(self.shown);
+        self.so_far.get(..end).map(str::to_owned)
     }
 
     fn show(&mut self, now: Instant, draft: &str) -> Option<DraftEffect> {
@@ -244,6 +247,47 @@ mod tests {
         assert_eq!(drafts.update(ms(start, 10), "ab"), None);
         assert_eq!(drafts.finish(ms(start, 20)), shows("ab"));
         assert_eq!(drafts.reasoning(ms(start, 900), "thinking"), None);
+    }
+
+    #[test]
+    fn the_last_draft_comes_behind_one_that_is_on_its_way() {
+        let start = Instant::now();
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!(drafts.update(ms(start, 10), "ab"), None);
+        assert_eq!(drafts.finish(ms(start, 20)), None, "one is on its way");
+        assert!(drafts.is_stopped());
+        assert_eq!(drafts.update(ms(start, 30), "late"), None);
+        assert_eq!(drafts.shown(ms(start, 40), Ok(())), shows("ab"), "at once");
+        assert_eq!(drafts.shown(ms(start, 50), Ok(())), None);
+        assert_eq!(drafts.due(), None);
+        let mut drafts = DraftStream::new(DraftSettings::default());
+        assert!(drafts.update(start, "a").is_some());
+        assert_eq!((drafts.update(start, "ab"), drafts.finish(start)), (None, None));
+        assert_eq!(drafts.shown(start, Err(())), None, "nor after one that could not be shown");
+    }
+
+    /// Spec `streaming.md` §10: the steps are appended.
+    #[test]
+    fn a_draft_in_steps_is_the_text_as_it_is_written() {
+        let start = Instant::now();
+        let chunk =
+            ChunkSettings { min: 10, max: 24, prefer: BreakPreference::Paragraph, by_paragraph: false };
+        let mut drafts = DraftStream::new(DraftSettings { blocks: Some(chunk), ..DraftSettings::default() });
+        let text = "One sentence that goes on for long.\n\n```rs\nlet a = 1;\nlet b = 2;\n```\nEnd";
+        let mut at = start;
+        let mut last = String::new();
+        for (end, _) in text.char_indices().skip(1) {
+            at += Duration::from_secs(1);
+            if let Some(DraftEffect::Show(draft)) = drafts.update(at, &text[..end]) {
+                assert!(text.starts_with(&draft) && draft.len() > last.len(), "{draft:?}");
+                last = draft;
+                assert_eq!(drafts.shown(at, Ok(())), None);
+            }
+        }
+        assert!(!last.is_empty());
+        assert_eq!(drafts.update(at, text), None);
+        assert_eq!(drafts.finish(at), shows(text));
     }
 
     #[test]

@@ -50,6 +50,7 @@ const CHANNELS: &[Defaults] = &[
 
 const OTHER: Defaults = row("", 4000, None, ReplyToMode::All);
 const TELEGRAM: &str = "telegram";
+const SLACK: &str = "slack";
 const WEBCHAT: &str = "webchat";
 const BLOCK: (u64, u64) = (800, 1200);
 const DRAFT: (u64, u64) = (200, 800);
@@ -101,6 +102,8 @@ pub struct ReplySettings {
     pub draft: Option<DraftSettings>,
     /// What is quoted.
     pub reply_to: ReplyToMode,
+    /// Whether a reply tag counts although nothing is to be quoted (spec `messages.md` §8.2: `allowTagsWhenOff`).
+    pub keeps_tags: bool,
     /// The prefix of replies as it is written; an empty one is none.
     pub prefix: Option<String>,
 }
@@ -136,6 +139,7 @@ impl ReplySettings {
             draft: draft_settings(&scopes, surface.channel, text_limit),
             reply_to: reply_to(&scopes, channel, surface.chat),
             prefix: prefix_of(config, surface),
+            keeps_tags: surface.channel == SLACK,
         }
     }
 }
@@ -244,6 +248,13 @@ mod tests {
         for (config, channel, expect) in rows {
             let chunk = of(config.clone(), channel, None).chunk;
             assert_eq!((chunk.min, chunk.max, chunk.by_paragraph), expect, "{channel} {config}");
+        }
+    }
+
+    #[test]
+    fn tags_count_on_slack_although_nothing_is_quoted_there() {
+        for (channel, expect) in [("slack", true), ("telegram", false), ("discord", false)] {
+            assert_eq!(of(json!({}), channel, None).keeps_tags, expect, "{channel}");
         }
     }
 

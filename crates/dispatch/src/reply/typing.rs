@@ -8,6 +8,8 @@ use openclaw_config::settings::TypingMode;
 
 /// How long it is shown when nothing happens.
 pub const TTL: Duration = Duration::from_secs(120);
+/// No platform forgets sooner that somebody writes.
+pub const SHOWN_FOR: Duration = Duration::from_secs(4);
 /// Seconds between two signals unless configured.
 const INTERVAL_SECONDS: u64 = 6;
 /// Signals in a row that may fail.
@@ -135,6 +137,11 @@ impl Typing {
     /// Whether it is shown.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
+    }
+
+    /// The time between two signals, while it is shown.
+    pub fn shown_every(&self) -> Option<Duration> {
+        self.interval.filter(|_| self.is_active())
     }
 
     fn starts(&self, signal: TypingSignal<'_>) -> bool {

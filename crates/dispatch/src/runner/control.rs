@@ -1,7 +1,6 @@
 //! What a run and its lane share.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use openclaw_sessions::transcript::Injector;
 use tokio::sync::watch;
@@ -12,6 +11,7 @@ use super::obstacle::BlockedTime;
 use super::steering::SteeringQueue;
 use crate::api::AbortReason;
 use crate::events::Verbose;
+use crate::global_lanes::Wait;
 
 /// How a lane steers one run, and what it learns of it meanwhile.
 #[derive(Default)]
@@ -32,8 +32,8 @@ pub(crate) struct RunControl {
     pub(crate) transcript: watch::Sender<Option<Injector>>,
     /// How far this attempt is.
     pub(crate) attempt: Attempt,
-    /// How long it waited for a place of its global lane, where that was long.
-    pub(crate) lane_wait: OnceLock<Duration>,
+    /// What it waited for first, where that was long.
+    pub(crate) lane_wait: OnceLock<Wait>,
     /// How long it could not begin.
     pub(crate) blocked: BlockedTime,
 }

@@ -10,7 +10,6 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_config::settings::TypingMode;
 use openclaw_protocol::RunId;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
@@ -18,9 +17,9 @@ use tokio::sync::mpsc;
 use super::Runner;
 use super::replies::{Destination, Reply};
 use crate::events::Verbose;
-use crate::inbox::{Queued, Row};
+use crate::inbox::Row;
 use crate::messages::turn::MessageTurn;
-use crate::outbox::Enqueued;
+use crate::outbox::{Enqueued, Paced};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
 use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
@@ -32,12 +31,15 @@ use crate::steady_id::uuid_of;
 /// That somebody writes is shown this much later: the model is asked first.
 const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);
 
-/// No platform forgets sooner that somebody writes.
-const SHOWN_FOR: Duration = Duration::from_secs(4);
+/// The last draft is waited for so long: the answer comes after it, and not much later because of it.
+const LAST_DRAFT: Duration = Duration::from_secs(1);
 
 mod blocks;
+mod pacing;
 
 use blocks::Blocks;
+use pacing::Pacing;
+pub(super) use pacing::Unsent;
 
 type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
@@ -60,6 +62,8 @@ pub(super) struct Live<'a> {
     tools: Option<ToolNotes>,
     /// All that is sent, in its order.
     pipeline: BlockPipeline,
+    /// When the blocks go out.
+    pacing: Pacing,
     sent: usize,
     /// What tells this process's notices from those of one that died.
     notices: String,
@@ -77,31 +81,6 @@ pub(super) struct Shows {
     pub(super) catalogue: &'static Catalogue,
     /// Whether the answer is shown before it is whole: not to what waited behind another run (spec `queue.md` §4.3).
     pub(super) as_it_grows: bool,
-}
-
-impl Runner {
-    /// Shows once that somebody writes where a message was said, if that is shown at once there.
-    pub(crate) async fn show_typing(&self, row: &Row<Queued>) {
-        let Some(origin) = self.origin_of(row).await else { return };
-        let settings = self.settings();
-        let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
-        let is_addressed = origin.is_direct() || origin.was_mentioned;
-        let mode = typing::mode(false, session.typing_mode, agents.typing_mode, is_addressed);
-        let interval = typing::interval(
-            agents.typing_interval_seconds,
-            session.typing_interval_seconds,
-            Some(SHOWN_FOR),
-        );
-        if mode != TypingMode::Instant || interval.is_none() {
-            return;
-        }
-        let at = &origin.address;
-        if let Some(account) = self.deps.platforms.account(&settings.config, &at.channel, &at.account)
-            && let Err(error) = account.show_activity(at, Activity::Typing).await
-        {
-            tracing::debug!(%error, "that somebody writes is not shown");
-        }
-    }
 }
 
 enum Step {
@@ -133,7 +112,7 @@ impl<'a> Live<'a> {
         let interval = typing::interval(
             agents.typing_interval_seconds,
             session.typing_interval_seconds,
-            Some(SHOWN_FOR),
+            Some(typing::SHOWN_FOR),
         );
         // Thoughts that come before the answer would come too late behind a draft of it.
         let may_draft =
@@ -160,6 +139,7 @@ impl<'a> Live<'a> {
             blocks,
             tools: has_tools.then(|| ToolNotes::new(shows.catalogue, shows.verbose == Verbose::Full)),
             pipeline: BlockPipeline::new(coalescer),
+            pacing: Pacing::default(),
             sent: 0,
             notices: started.unwrap_or_default(),
             sending: None,
@@ -185,21 +165,48 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Sends what is left of the blocks, and gives what of the last payloads is still to be said.
-    pub(super) async fn finish(mut self, payloads: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
-        let now = Instant::now();
-        self.typing.on(now, TypingSignal::RunComplete);
-        self.typing.on(now, TypingSignal::Idle);
+    /// Hands what is left of the blocks to the outbox, behind the last draft. Gives what of the last payloads is still to be said, and what of the
+    /// answer waits for its pause.
+    pub(super) async fn finish(mut self, payloads: Vec<ReplyPayload>) -> (Vec<ReplyPayload>, Option<Unsent>) {
+        self.typing.on(Instant::now(), TypingSignal::RunComplete);
+        self.show_last_draft().await;
         self.text_ends();
         let effect = self.pipeline.finish();
         self.send(effect);
-        while let Some(sending) = &mut self.sending {
-            let end = sending.await;
-            self.sending = None;
-            let effect = self.pipeline.sent(end);
-            self.send(effect);
+        while self.sending.is_some() {
+            let step = self.next(None).await;
+            self.done(step);
         }
-        self.pipeline.remaining(payloads)
+        let unsent = self.pacing.unsent(&self.typing, &self.reply);
+        self.typing.on(Instant::now(), TypingSignal::Idle);
+        (self.pipeline.remaining(payloads), unsent)
+    }
+
+    /// Somebody has stopped the run: what is on its way to the outbox gets there, and then all that waits for its pause is taken back.
+    pub(super) async fn abandon(mut self) {
+        if let Some(sending) = self.sending.take() {
+            sending.await;
+        }
+        if self.pacing.has_paused() {
+            let outbox = &self.reply.runner.shared.outbox;
+            if let Err(error) = outbox.withdraw(Paced::OfRun(&self.row.run_id)).await {
+                tracing::warn!(run_id = %self.row.run_id, %error, "what a stopped run had left to say is said");
+            }
+        }
+    }
+
+    /// A draft that comes behind the answer would stand there for good.
+    async fn show_last_draft(&mut self) {
+        let showing = async {
+            while let Some(drafting) = &mut self.drafting {
+                let shown = drafting.await;
+                self.done(Step::Drafted(shown));
+            }
+        };
+        if tokio::time::timeout(LAST_DRAFT, showing).await.is_err() {
+            tracing::debug!("the last draft is not shown: the platform takes too long");
+            self.drafting = None;
+        }
     }
 
     async fn next(&mut self, events: Option<&mut mpsc::Receiver<RunEvent>>) -> Step {
@@ -258,6 +265,10 @@ impl<'a> Live<'a> {
                 }
             }
             RunEvent::Attaches(file) => self.on_file(file),
+            RunEvent::TextEnds => {
+                let ready = self.blocks.as_mut().map(Blocks::end_of_text);
+                self.enqueue(ready);
+            }
             RunEvent::Thinking(change) => self.on_thinking(now, change),
             RunEvent::Thought(text) => self.on_thought(text),
             RunEvent::ToolStart { name, call_id, args } => {
@@ -390,7 +401,7 @@ impl<'a> Live<'a> {
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
-    /// Hands what is sent next to the outbox, a block after its pause.
+    /// Hands what is sent next to the outbox: a block with its pause, behind that of the one before.
     fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
@@ -407,10 +418,12 @@ impl<'a> Live<'a> {
                 Some(file) => file_id(run_id, file),
                 None => format!("{run_id}:b{sent}"),
             };
-            let has_pause = !is_first && !is_notice;
+            let pause = self.reply.settings.pause.filter(|_| !is_notice);
             let pause =
-                self.reply.settings.pause.filter(|_| has_pause).map(|pause| pause.draw(ids::draw_share()));
-            self.sending = Some(Box::pin(self.reply.sending(payload, id, pause)));
+                pause.map(|pause| if is_first { Duration::ZERO } else { pause.draw(ids::draw_share()) });
+            let ahead = pause.map(|pause| self.pacing.ahead(Instant::now(), pause));
+            self.pacing.sends(&id, ahead);
+            self.sending = Some(Box::pin(self.reply.sending(payload, id, ahead.unwrap_or_default())));
         }
     }
 }
@@ -421,20 +434,22 @@ pub(super) fn file_id(run_id: &RunId, reference: &str) -> String {
 }
 
 impl<'a> Reply<'a> {
-    /// Puts a block into the outbox.
+    /// Puts a block into the outbox, where it waits for its pause.
     fn sending(
         &self,
         payload: ReplyPayload,
         id: String,
-        pause: Option<Duration>,
+        pause: Duration,
     ) -> impl Future<Output = SendEnd> + Send + use<'a> {
         let reply = self.clone();
         async move {
-            tokio::time::sleep(pause.unwrap_or_default()).await;
             let sending = async {
                 for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
-                    let delivery = reply.delivery(format!("{id}.{}", at + 1), part).delivery;
-                    match reply.runner.shared.outbox.accept(delivery).await {
+                    let mut new = reply.delivery(part_id(&id, at), part);
+                    if at == 0 {
+                        new.not_before += i64::try_from(pause.as_millis()).unwrap_or_default();
+                    }
+                    match reply.runner.shared.outbox.accept_new(new).await {
                         Ok(Enqueued::New | Enqueued::Known(_) | Enqueued::Withheld) => {}
                         Err(error) => {
                             tracing::warn!(delivery = id, %error, "a block of an answer was not taken: its words come at the end");
@@ -447,6 +462,11 @@ impl<'a> Reply<'a> {
             tokio::time::timeout(SEND_TIMEOUT, sending).await.unwrap_or(SendEnd::TimedOut)
         }
     }
+}
+
+/// The delivery of a part of a block.
+fn part_id(block: &str, at: usize) -> String {
+    format!("{block}.{}", at + 1)
 }
 
 async fn received(events: Option<&mut mpsc::Receiver<RunEvent>>) -> Option<RunEvent> {

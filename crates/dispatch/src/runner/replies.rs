@@ -132,7 +132,7 @@ impl<'a> Reply<'a> {
         let agent = config.agent(&key.agent_or(&config.default_agent()));
         let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface(&to));
         let prefix = prefix(settings.prefix.as_deref(), context);
-        let quotes = ReplyFilter::sharing(settings.reply_to, false, quoted);
+        let quotes = ReplyFilter::sharing(settings.reply_to, settings.keeps_tags, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
         let workspace = sandbox::files_of(&current, &agent, key);
         Self { runner, run_id, key, to, settings, account, workspace, prefix, quotes, has_words: false }
@@ -204,7 +204,8 @@ impl<'a> Reply<'a> {
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
         let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
-        NewDelivery { delivery, accepted_at: self.runner.shared.clock.now_ms() }
+        let now = self.runner.shared.clock.now_ms();
+        NewDelivery { delivery, accepted_at: now, not_before: now }
     }
 }
 

@@ -1,7 +1,5 @@
 //! From how a run ended to what is remembered of it.
 
-use std::time::Duration;
-
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, ReplyPayload, RunMeta};
@@ -11,6 +9,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
 use crate::api::{AbortReason, RunOutcome};
+use crate::global_lanes::Wait;
 use crate::session_model::profile_pin::{self, Keep};
 
 /// What people are told of a run that was stopped at the deadline its message came with.
@@ -103,10 +102,7 @@ impl Figures {
 
     /// Only what a person stopped is worth a note in the next turn.
     fn by_a_person(&self) -> bool {
-        match self.abort {
-            Some(AbortReason::Rpc | AbortReason::Stop) => true,
-            Some(AbortReason::Timeout | AbortReason::Interrupt) | None => false,
-        }
+        self.abort.is_some_and(AbortReason::is_by_a_person)
     }
 }
 
@@ -125,8 +121,13 @@ pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
 }
 
 /// Tells who wants to know everything that the run waited for others.
-pub(super) fn mention_wait(ended: &mut Outcome, waited: Duration, lane: &str) {
-    let text = format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs());
+pub(super) fn mention_wait(ended: &mut Outcome, wait: Wait, lane: &str) {
+    let text = match wait {
+        Wait::Place(waited) => format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs()),
+        Wait::Session(waited) => {
+            format!("⏳ Waited {} s behind another run of this session.", waited.as_secs())
+        }
+    };
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
+use openclaw_sessions::{SessionKey, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::branch::{Prompted, RunBranch};
@@ -13,6 +15,7 @@ use super::wording::{self, Circumstances};
 use super::{Ending, NotBegun, RunControl, Runner, done, failed, result};
 use crate::api::AbortReason;
 use crate::inbox::{Queued, Row};
+use crate::outbox::Paced;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
 /// is nothing the agent should read.
@@ -22,8 +25,14 @@ pub(super) async fn close(
     reason: AbortReason,
     control: &RunControl,
 ) -> Ending {
-    if !row.payload.facts.wants.command && !record(runner, row, Why::Stopped(reason), control).await {
-        return Ending::Interrupted;
+    let facts = &row.payload.facts;
+    if !facts.wants.command {
+        if !record(runner, row, Why::Stopped(reason), control).await {
+            return Ending::Interrupted;
+        }
+        if reason.is_by_a_person() && facts.beat.is_none() {
+            runner.note_stop(&row.session_key).await;
+        }
     }
     done(runner, row, None, result::aborted(reason, None)).await
 }
@@ -47,7 +56,8 @@ pub(super) async fn fail(
 /// Why a message has no answer of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Why<'a> {
-    /// It was stopped. What it begins with is done: a new conversation is one, of a stopped message or no message.
+    /// It was stopped. What it begins with is done: a new conversation is one, of a stopped message or no message. That a person stopped it
+    /// stands behind it, as behind a run that was: the next turn does not answer it.
     Stopped(AbortReason),
     /// Its run could not begin. People are told this.
     Failed(&'a str),
@@ -66,15 +76,26 @@ impl Why<'_> {
 
     /// What is said to the message.
     fn answer(self) -> Option<AssistantMessage> {
+        let (stop_reason, error_message) = match self {
+            Self::Stopped(reason) if reason.is_by_a_person() => (StopReason::Aborted, None),
+            Self::Stopped(_) => return None,
+            Self::Failed(why) | Self::GivenUp(why) => (StopReason::Error, Some(why.to_owned())),
+        };
+        let provider = "openclaw".to_owned();
+        let timestamp = now_ms();
+        Some(AssistantMessage {
+            provider,
+            stop_reason,
+            error_message,
+            timestamp,
+            ..AssistantMessage::default()
+        })
+    }
+
+    fn is_stop(self) -> bool {
         match self {
-            Self::Stopped(_) => None,
-            Self::Failed(why) | Self::GivenUp(why) => Some(AssistantMessage {
-                provider: "openclaw".to_owned(),
-                stop_reason: StopReason::Error,
-                error_message: Some(why.to_owned()),
-                timestamp: now_ms(),
-                ..AssistantMessage::default()
-            }),
+            Self::Stopped(_) => true,
+            Self::Failed(_) | Self::GivenUp(_) => false,
         }
     }
 }
@@ -85,7 +106,7 @@ pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, con
     loop {
         let recorded = async {
             let row = Row { abort: why.abort(), ..runner.load(row).await? };
-            runner.record_unanswered(&row, why.answer(), &control.cancel).await
+            runner.record_unanswered(&row, why, &control.cancel).await
         };
         let recorded = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return false,
@@ -108,16 +129,42 @@ pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, con
 }
 
 impl Runner {
+    /// A person has stopped a session: what is left of an answer of it, between whose blocks pauses are made, is not said either.
+    pub(crate) async fn silence(&self, key: &SessionKey) {
+        match self.shared.outbox.withdraw(Paced::InSession(key)).await {
+            Ok(0) => {}
+            Ok(_) => self.note_stop(key).await,
+            Err(error) => tracing::warn!(session = %key, %error, "what a stopped answer had left is said"),
+        }
+    }
+
+    /// The next turn is told that a person stopped the one before.
+    async fn note_stop(&self, key: &SessionKey) {
+        let change = Box::new(|edit: Edit<'_>| {
+            if edit.is_new {
+                return Err(Refused("the session was deleted meanwhile".to_owned()));
+            }
+            edit.entry.touch(edit.now);
+            edit.entry.aborted_last_run = Some(true);
+            Ok(())
+        });
+        match self.deps.store.record(key, change).await {
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => tracing::warn!(session = %key, %error, "the next turn is not told of a stop"),
+        }
+    }
+
     async fn record_unanswered(
         &self,
         row: &Row,
-        answer: Option<AssistantMessage>,
+        why: Why<'_>,
         stop: &CancellationToken,
     ) -> Result<(), NotBegun> {
+        let answer = why.answer();
         let session = self.session(row, &self.settings(), None, stop).await?;
         session.note(&*self.shared.journal, row).await?;
         let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
-        if is_bare_reset && answer.is_none() {
+        if is_bare_reset && why.is_stop() {
             // Nothing was said but that.
             return Ok(());
         }
@@ -136,6 +183,8 @@ impl Runner {
         let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
         let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
+            // What somebody stopped is not said once more for that.
+            Prompted::Overtaken(_) if why.is_stop() => (None, None),
             // What is said to it has to follow it.
             Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),
             Prompted::Yes => (None, answer),

@@ -560,7 +560,8 @@ impl Stage {
     }
     pub(super) fn events(&self) -> Vec<String> {
         // How often the model was asked tells `requests`.
-        self.events.iter().filter(|event| **event != RunEvent::Asking).map(line).collect()
+        let told = |event: &&RunEvent| !matches!(event, RunEvent::Asking | RunEvent::TextEnds);
+        self.events.iter().filter(told).map(line).collect()
     }
 }
 
@@ -574,6 +575,7 @@ fn line(event: &RunEvent) -> String {
     match event {
         RunEvent::Started { .. } => "start".into(),
         RunEvent::Asking => "asking".into(),
+        RunEvent::TextEnds => "text ends".into(),
         RunEvent::Assistant(TextChange::Begins(text)) => format!("assistant {text}"),
         RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),
         RunEvent::Assistant(TextChange::Corrected(text)) => format!("assistant ={text}"),

@@ -13,6 +13,7 @@ async fn messages_stopped_while_they_waited_are_in_the_history_once() {
     for n in 1..=10 {
         send(&rig, &format!("r{n}"), &format!("more {n}")).await;
         expected.push(format!("user: more {n}\n[message_id: r{n}]"));
+        expected.push("assistant:  (aborted)".to_owned());
     }
     let stopped = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
     assert_eq!(stopped.len(), 11);
@@ -43,7 +44,12 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
             message.row.payload.json = serde_json::value::to_raw_value(&reset).unwrap();
         }
     });
-    let expected = ["user: first\n[message_id: r0]", "user: second\n[message_id: r1]"];
+    let expected = [
+        "assistant:  (aborted)",
+        "assistant:  (aborted)",
+        "user: first\n[message_id: r0]",
+        "user: second\n[message_id: r1]",
+    ];
     for _ in 0..2 {
         let model = FakeModel::start([]).await;
         let (rig, mut said) = after(&crashed, &model, &["r0", "r1"]).await;
@@ -59,6 +65,51 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
         }
         crashed = next;
     }
+}
+
+/// Spec `queue.md` §6.2.
+#[tokio::test]
+async fn a_message_that_is_stopped_before_its_run_begins_is_noted_in_the_next_turn() {
+    let one = json!({"agents": {"defaults": {
+        "maxConcurrent": 1, "model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true,
+    }}});
+    for reason in [AbortReason::Stop, AbortReason::Rpc] {
+        let (dir, model) = (dir(), FakeModel::start([Answer::Held("elsewhere"), Answer::Text("here")]).await);
+        let rig = Rig::with_config(dir.path(), &model, one.clone()).await;
+        let elsewhere = ChatMessage { session_key: key_of("agent:main:other"), ..chat("r0", "first") };
+        rig.chat(elsewhere).await.unwrap();
+        model.asked(1).await;
+        // Its session is free, and its lane is not.
+        send(&rig, "r1", "drop the tables").await;
+        assert_eq!(rig.abort(KEY, AbortTarget::All, reason).await.unwrap(), [RunId::new("r1")]);
+        rig.end("r1").await;
+        assert_eq!(rig.entry().await.aborted_last_run, Some(true));
+        model.release();
+        rig.end("r0").await;
+        send(&rig, "r2", "hello").await;
+        rig.end("r2").await;
+        assert_eq!(model.count(), 2);
+        let heard = model.heard(1);
+        let last = heard.last().unwrap();
+        assert!(last.contains("Note: the user stopped the run before this message."), "{heard:?}");
+        assert_eq!(rig.entry().await.aborted_last_run, Some(false));
+        let said = said(dir.path());
+        let at = said.iter().position(|line| line.contains("drop the tables")).unwrap();
+        assert_eq!(said[at + 1], "assistant:  (aborted)", "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_another_took_the_place_of_is_no_stop() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r0", "first").await;
+    rig.events_until("r0 chat delta tick").await;
+    send(&rig, "r1", "second").await;
+    rig.abort(KEY, AbortTarget::All, AbortReason::Interrupt).await.unwrap();
+    rig.end("r1").await;
+    assert_eq!(rig.entry().await.aborted_last_run, Some(false));
+    assert_eq!(said(dir.path()).last().unwrap(), "user: second\n[message_id: r1]");
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ fn insert(db: &Connection, new: &NewDelivery) -> Result<bool, JournalError> {
             ("thread", &address.thread),
             ("session_key", &session_key.as_ref().map(SessionKey::as_str)),
             ("expires_at", expires_at),
-            ("next_at", &new.accepted_at),
+            ("next_at", &new.not_before),
             ("asked", asked),
         ],
     };
@@ -390,12 +390,14 @@ fn state(name: &str) -> DeliveryState {
 pub(super) fn open(db: &Connection, after: i64) -> Result<Vec<OpenDelivery>, JournalError> {
     let open = queue::open_names::<DeliveryState>();
     let mut statement = db.prepare_cached(&format!(
-        "SELECT seq, channel, account, target, next_at FROM outbox
-         WHERE kind = '{KIND}' AND seq > ?1 AND state IN ({open}) ORDER BY seq"
+        "SELECT seq, channel, account, target, next_at, thread,
+                state = 'pending' AND attempts = 0 AND error IS NULL AND next_at > accepted_at
+         FROM outbox WHERE kind = '{KIND}' AND seq > ?1 AND state IN ({open}) ORDER BY seq"
     ))?;
     let rows = statement.query_map(params![after], |row| {
         let lane = LaneKey { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)? };
-        Ok(OpenDelivery { number: row.get(0)?, lane, next_at: row.get(4)? })
+        let (next_at, thread, is_paced) = (row.get(4)?, row.get(5)?, row.get(6)?);
+        Ok(OpenDelivery { number: row.get(0)?, lane, thread, next_at, is_paced })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -14,6 +14,7 @@ use super::Actor;
 use crate::api::{RunOutcome, RunRecord};
 use crate::beat::BeatChat;
 use crate::events::Emitter;
+use crate::global_lanes::{Wait, long_wait};
 use crate::inbox::{Gathering, Row};
 use crate::job::Job;
 use crate::lane::machine::{Batch, Input};
@@ -33,12 +34,24 @@ impl Actor {
         if self.machine.has_waiting() {
             control.overtaken.cancel();
         }
+        if let Some(waited) = self.long_wait(&job) {
+            // Nothing else has touched it.
+            let _ = control.lane_wait.set(Wait::Session(waited));
+        }
         let emitter = self.emitter(&job);
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
         self.tasks.spawn(working.instrument(span));
         self.running = Some(Running { job, control, events, emitter, begun: false, over: None });
+    }
+
+    /// How long a message waited behind another run, if that is worth telling. What is only closed, or answered by the gateway itself, waited
+    /// for no run of its own.
+    fn long_wait(&self, job: &Job) -> Option<Duration> {
+        let begins = job.row.abort.is_none() && !job.row.payload.facts.wants.is_light();
+        let lane = (job.has_waited && begins).then(|| format!("session:{}", self.key))?;
+        long_wait(job.since, &lane, self.machine.waiting())
     }
 
     /// One run of messages that waited.
@@ -92,6 +105,7 @@ impl Actor {
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)
             | RunEvent::Thinking(_)
+            | RunEvent::TextEnds
             | RunEvent::Thought(_)
             | RunEvent::ToolStart { .. }
             | RunEvent::ToolUpdate { .. }

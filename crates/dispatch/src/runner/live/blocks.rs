@@ -77,6 +77,11 @@ impl Blocks {
         ready
     }
 
+    /// A text of the message is at its end, and something else follows: all that is left of the text.
+    pub(super) fn end_of_text(&mut self) -> Vec<BlockReply> {
+        if self.at_message_end { Vec::new() } else { self.drain(Drain::All) }
+    }
+
     /// A message is at its end: all that is left of it. A tag behind its last block belongs to nothing; files that have found no place
     /// come with the end of the answer.
     pub(super) fn end(&mut self) -> Vec<BlockReply> {

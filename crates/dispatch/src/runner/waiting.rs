@@ -1,0 +1,80 @@
+//! That somebody writes is shown to whoever waits for a run to begin (spec `streaming.md` §11, mode `instant`).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_channels::{Account, Activity, Address};
+use openclaw_config::settings::TypingMode;
+
+use super::Runner;
+use crate::inbox::{Queued, Row};
+use crate::reply::typing;
+
+/// Where it is shown.
+struct Shown {
+    account: Arc<dyn Account>,
+    at: Address,
+    every: Duration,
+}
+
+impl Shown {
+    async fn once(&self) {
+        if let Err(error) = self.account.show_activity(&self.at, Activity::Typing).await {
+            tracing::debug!(%error, "that somebody writes is not shown");
+        }
+    }
+
+    /// Until this is dropped, or nobody believes it any more.
+    async fn on_and_on(self) {
+        let showing = async {
+            loop {
+                self.once().await;
+                tokio::time::sleep(self.every).await;
+            }
+        };
+        // It is given up after a while, whatever is waited for.
+        let _: Result<(), _> = tokio::time::timeout(typing::TTL, showing).await;
+    }
+}
+
+impl Runner {
+    /// Shows once that somebody writes where a message was said, if that is shown at once there.
+    pub(crate) async fn show_typing(&self, row: &Row<Queued>) {
+        if let Some(shown) = self.shown_at_once(row).await {
+            shown.once().await;
+        }
+    }
+
+    /// Waits, and shows meanwhile that somebody writes where a message was said. What need not be waited for shows nothing.
+    pub(super) async fn shown_to_wait<T>(&self, row: &Row<Queued>, waiting: impl Future<Output = T>) -> T {
+        let mut waiting = pin!(waiting);
+        let showing = async {
+            if let Some(shown) = self.shown_at_once(row).await {
+                shown.on_and_on().await;
+            }
+        };
+        tokio::select! { biased;
+            waited = &mut waiting => return waited,
+            () = showing => {}
+        }
+        waiting.await
+    }
+
+    async fn shown_at_once(&self, row: &Row<Queued>) -> Option<Shown> {
+        let origin = self.origin_of(row).await?;
+        let settings = self.settings();
+        let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
+        let is_addressed = origin.is_direct() || origin.was_mentioned;
+        let is_beat = row.payload.facts.beat.is_some();
+        let mode = typing::mode(is_beat, session.typing_mode, agents.typing_mode, is_addressed);
+        let every = typing::interval(
+            agents.typing_interval_seconds,
+            session.typing_interval_seconds,
+            Some(typing::SHOWN_FOR),
+        )?;
+        let at = origin.address.clone();
+        let account = self.deps.platforms.account(&settings.config, &at.channel, &at.account)?;
+        (mode == TypingMode::Instant).then_some(Shown { account, at, every })
+    }
+}
