@@ -18,8 +18,10 @@ pub(super) struct Backlog<T, K> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Behind<K> {
     pub(super) number: i64,
-    /// Its session, where it was read before.
+    /// The session that it speaks to, where it was read before.
     pub(super) session: Option<K>,
+    /// Who said it, where what they say next may belong to it.
+    pub(super) goes_on: Option<String>,
 }
 
 /// What a desk gathers meanwhile.
@@ -60,8 +62,13 @@ impl<T, K: PartialEq> Backlog<T, K> {
     }
 
     /// This one stays in the inbox until there is room.
-    pub(super) fn leave(&mut self, number: i64, session: Option<K>) {
-        self.behind.push_back(Behind { number, session });
+    pub(super) fn leave(&mut self, behind: Behind<K>) {
+        self.behind.push_back(behind);
+    }
+
+    /// Whether the next text of somebody may belong to one that is in the inbox.
+    pub(super) fn awaits(&self, sender: &str) -> bool {
+        self.behind.iter().any(|behind| behind.goes_on.as_deref() == Some(sender))
     }
 
     /// The next that may come to memory from the inbox.
@@ -155,7 +162,7 @@ mod tests {
         if !backlog.has_behind() && backlog.has_room(IDLE) {
             backlog.extend([vec![message]]);
         } else {
-            backlog.leave(message.1, Some(message.0));
+            backlog.leave(Behind { number: message.1, session: Some(message.0), goes_on: None });
         }
     }
 
