@@ -117,6 +117,9 @@ pub struct InboundMessage {
     pub forwarded: Option<Forwarded>,
     /// Who is spoken to.
     pub mentions: Mentions,
+    /// The words in its text that name the account, as they are written there, such as `@clawd_bot`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_as: Vec<String>,
     /// Messages of one sender with the same album are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub album: Option<String>,

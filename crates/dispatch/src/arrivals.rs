@@ -2,7 +2,8 @@
 //! kept in the [`crate::journal`]; a platform is told that an event was taken only when it is there.
 //!
 //! [`desks`] takes events. Who is not heard is turned away at the [`door`]; every other goes to the [`desk`] of its conversation. That asks
-//! the [`gate`] what it is and what may come of it, gathers what belongs together, and hands it over as one message ([`handover`]).
+//! the [`gate`] what it is and what may come of it, gathers what belongs together, and hands it over as one message ([`handover`]) where
+//! the [`whole`] of it speaks to the agent.
 
 mod ask;
 mod backlog;
@@ -17,6 +18,7 @@ mod press;
 mod record;
 mod silent_groups;
 mod trace;
+mod whole;
 
 use std::sync::Arc;
 

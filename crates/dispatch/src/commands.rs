@@ -62,7 +62,8 @@ use openclaw_config::settings::Commands as CommandSettings;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_sessions::reset::authority::Authority;
-use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::reset::find_trigger;
+use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
@@ -300,35 +301,45 @@ pub(crate) struct Names<'a> {
 
 /// Whether a text is a command and nothing else, a new beginning included.
 pub(crate) fn is_one(text: &str) -> bool {
-    let text = strip_structural_prefixes(text);
-    let name = text.strip_prefix('/').unwrap_or_default();
-    let end = name.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(name.len());
-    name.get(..end).is_some_and(|name| table::is_command(&name.to_lowercase()))
+    table::begun(&command_body(text)).is_some()
 }
 
 /// Whether a text is a command that the menus of platforms have.
 pub(crate) fn is_in_menu(text: &str, settings: &CommandSettings) -> bool {
-    let text = strip_structural_prefixes(text);
-    let name = text.strip_prefix('/').unwrap_or_default();
-    let end = name.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(name.len());
-    name.get(..end).is_some_and(|name| table::is_in_menu(&name.to_lowercase(), settings))
+    table::begun(&command_body(text)).is_some_and(|row| table::is_in_menu(row, settings))
+}
+
+/// Whether a text begins as commands do, whether there is such a one or not.
+pub(crate) fn begins_as_one(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    slash_command(&command_body(text)).is_some_and(|(name, _)| name.chars().all(is_of_name))
+}
+
+/// Whether somebody begins a conversation anew, or stops what runs, by a command. To who may give none, other words that mean the same are
+/// words (spec `messages.md` §5, `queue.md` §6.1).
+fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
+    let body = command_body(text);
+    let triggers: Vec<&str> =
+        names.triggers.iter().copied().filter(|trigger| trigger.trim().starts_with('/')).collect();
+    body.starts_with('/')
+        && (stop::is_stop(&body) || find_trigger(&triggers, &body, &body, Authority::Granted).is_some())
 }
 
 /// Tells words from commands.
 pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
+    if spoken.by == Authority::Denied && resets_or_stops(spoken.text, names) {
+        return Intent::Ignored;
+    }
     if let Some(intent) = skill::read(spoken, names.skills) {
         return intent;
     }
     if !spoken.attached
-        && let Some((name, arguments)) = table::read_verbatim(spoken.text).or_else(|| {
-            table::read(&strip_structural_prefixes(spoken.text))
-                .map(|(name, arguments)| (name, arguments.to_owned()))
-        })
+        && let Some((name, arguments)) = table::read(&command_body(spoken.text))
         && spoken.commands.has(name)
         // As in OpenClaw, words after a `!` are the agent's where their sender may give no commands.
         && !(spoken.by == Authority::Denied && spoken.text.trim_start().starts_with('!'))
     {
-        return command(spoken.by, name, &arguments);
+        return command(spoken.by, name, arguments);
     }
     let aliases = model_aliases(names);
     alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))

@@ -22,7 +22,8 @@ pub(crate) struct Origin {
     /// The names in lists of the configuration that mean them, as the platform has told (decision 21).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) listed_as: Vec<String>,
-    /// The platform's id of the message, which answers refer to. Of several that are one message, the last.
+    /// The platform's id of the message, which answers refer to. Of several texts that are one message the last, of an album the one with
+    /// words.
     pub(crate) message_id: String,
     /// The ids of all of them, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

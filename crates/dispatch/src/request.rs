@@ -188,7 +188,8 @@ impl Request {
             return None;
         }
         let triggers = settings.sessions.section.triggers();
-        let text = self.command_text();
+        // A trigger need not be written as a command.
+        let text = self.unnamed().unwrap_or(&self.text);
         let stripped = strip_structural_prefixes(text);
         let found = reset::find_trigger(&triggers, text, &stripped, self.authority());
         found.map(|found| found.rest)
@@ -196,7 +197,7 @@ impl Request {
 
     /// Whether the commands of skills have to be known to decide about it.
     pub(crate) fn may_call_skill(&self) -> bool {
-        self.is_chat() && commands::skill::may_be_one(&self.text)
+        self.is_chat() && !self.is_forwarded() && commands::skill::may_be_one(self.command_text())
     }
 
     fn intent(&self, behind_reset: Option<&str>, settings: &Settings, skills: &[SkillCommand]) -> Intent {
@@ -297,9 +298,14 @@ impl Request {
     }
 
     /// The text as commands are read from it: without mentions where it is a command, else as it came.
-    fn command_text(&self) -> &str {
-        let cleaned = self.origin.as_ref().map(|origin| origin.command_text.trim());
-        cleaned.filter(|text| text.starts_with(['/', '!'])).unwrap_or(&self.text)
+    pub(crate) fn command_text(&self) -> &str {
+        self.unnamed().filter(|text| text.starts_with(['/', '!'])).unwrap_or(&self.text)
+    }
+
+    /// The text without the names of who is spoken to.
+    fn unnamed(&self) -> Option<&str> {
+        let origin = self.origin.as_ref()?;
+        Some(origin.command_text.trim()).filter(|text| !text.is_empty())
     }
 
     /// Whether its words are somebody else's, passed on.

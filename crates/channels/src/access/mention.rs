@@ -46,6 +46,21 @@ impl Mentioned {
         self.patterns.iter().any(|pattern| pattern.is_match(&text))
     }
 
+    /// What follows a name that a text begins with, and the comma or colon behind that; `None` where it begins with none.
+    pub fn behind<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let text = text.trim_start();
+        let bare = text.strip_prefix('@').unwrap_or(text);
+        let behind = |pattern: &Regex, text: &'a str| {
+            let found = pattern.find(text).filter(|found| found.start() == 0 && !found.is_empty())?;
+            let behind = text.get(found.end()..)?;
+            let ends_there = |next: char| next.is_whitespace() || matches!(next, ',' | ':' | '/');
+            behind.chars().next().is_none_or(ends_there).then_some(behind)
+        };
+        let found =
+            self.patterns.iter().find_map(|pattern| behind(pattern, text).or_else(|| behind(pattern, bare)));
+        found.map(|behind| behind.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ':')))
+    }
+
     /// The text with blanks in their place, runs of blanks as one.
     pub fn without(&self, text: &str) -> String {
         let mut out = text.to_owned();
@@ -81,5 +96,24 @@ mod tests {
         assert!(by_name.is_in("@clawd   bot yo") && by_name.is_in("hey 🦞") && !by_name.is_in("clawd yo"));
         assert!(Mentioned::by_identity(None, Some(" ")).is_empty());
         assert_eq!(by_name.without("hey @Clawd bot  /status"), "hey @ /status");
+    }
+
+    #[test]
+    fn what_follows_a_name_at_the_beginning_keeps_its_lines() {
+        let (names, _) = Mentioned::by(&["\\b@?clawd\\b".to_owned(), "🦞".to_owned()]);
+        let rows = [
+            ("Clawd, stop", Some("stop")),
+            (" @clawd: /new a\n  b", Some("/new a\n  b")),
+            ("🦞 /status", Some("/status")),
+            ("🦞/status", Some("/status")),
+            ("clawd", Some("")),
+            ("clawd's stop", None),
+            ("clawdia stop", None),
+            ("hey clawd /status", None),
+            ("", None),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(names.behind(text), expect, "{text}");
+        }
     }
 }

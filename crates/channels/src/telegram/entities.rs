@@ -37,6 +37,8 @@ pub(super) struct Read {
     /// Links whose words hide the address are written `[words](address)`; our name is taken off a command at the start.
     pub(super) text: String,
     pub(super) mentions: Mentions,
+    /// The words that name us, each once, but for those behind a command at the start.
+    pub(super) named_as: Vec<String>,
     /// It begins with a command, and not with one for another bot.
     pub(super) is_command: bool,
 }
@@ -48,21 +50,32 @@ pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> Read {
         marks.iter().take(MOST).filter_map(|mark| Some((places.range(mark)?, mark))).collect();
     marks.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
     let mut mentions = Mentions { can_tell: me.username.is_some(), ..Mentions::default() };
-    let mut is_command = false;
+    let (mut is_command, mut named_as) = (false, Vec::<String>::new());
+    let mut name_us = |words: &str| {
+        if !named_as.iter().any(|known| known == words) {
+            named_as.push(words.to_owned());
+        }
+    };
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for (range, mark) in marks {
         let words = text.get(range.clone()).unwrap_or_default();
         match mark.text("type").unwrap_or_default() {
             "mention" => {
                 mentions.any = true;
-                mentions.ours |= me.is_named(words);
+                if me.is_named(words) {
+                    mentions.ours = true;
+                    name_us(words);
+                }
             }
             "text_mention" => {
                 mentions.any = true;
-                mentions.ours |= mark.at("user").int("id") == Some(me.id);
+                if mark.at("user").int("id") == Some(me.id) {
+                    mentions.ours = true;
+                    name_us(words);
+                }
             }
             "bot_command" => {
-                let addressee = words.split_once('@').map(|(_, name)| name);
+                let addressee = words.find('@').and_then(|at| words.get(at..));
                 let is_ours = addressee.is_some_and(|name| me.is_named(name));
                 mentions.any |= addressee.is_some();
                 mentions.ours |= is_ours;
@@ -70,6 +83,8 @@ pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> Read {
                     is_command = true;
                     let name = words.split('@').next().unwrap_or_default();
                     changes.push((range, name.to_owned()));
+                } else if let Some(name) = addressee.filter(|_| is_ours) {
+                    name_us(name);
                 }
             }
             "text_link" => {
@@ -82,7 +97,7 @@ pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> Read {
             _ => {}
         }
     }
-    Read { text: changed(text, &changes), mentions, is_command }
+    Read { text: changed(text, &changes), mentions, named_as, is_command }
 }
 
 fn changed(text: &str, changes: &[(Range<usize>, String)]) -> String {
@@ -201,6 +216,26 @@ mod tests {
             let found = check(text, &json!([mark]), text).mentions;
             assert_eq!(found, Mentions { ours, any, can_tell: true }, "{text} {mark}");
         }
+    }
+
+    #[test]
+    fn the_words_that_name_us_are_told_as_they_are_written() {
+        let mark = |kind: &str, offset: i64, length: i64| json!({"type": kind, "offset": offset, "length": length, "user": {"id": 7}});
+        let rows = [
+            (
+                "@our_BOT hi @our_BOT",
+                json!([mark("mention", 0, 8), mark("mention", 12, 8)]),
+                vec!["@our_BOT"],
+            ),
+            ("😀 Clawd", json!([mark("text_mention", 3, 5)]), vec!["Clawd"]),
+            ("hey /stop@our_bot", json!([mark("bot_command", 4, 13)]), vec!["@our_bot"]),
+            ("hi @bob", json!([mark("mention", 3, 4)]), vec![]),
+        ];
+        for (text, marks, expect) in rows {
+            assert_eq!(check(text, &marks, text).named_as, expect, "{text}");
+        }
+        let behind_command = json!([mark("bot_command", 0, 13)]);
+        assert!(check("/stop@our_bot", &behind_command, "/stop").named_as.is_empty());
     }
 
     #[test]

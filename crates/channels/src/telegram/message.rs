@@ -38,6 +38,7 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<InboundMessage> {
         reply_to: reply(message, me),
         forwarded: people::forwarded(message),
         mentions,
+        named_as: words.named_as,
         album: message.text("media_group_id").map(str::to_owned),
         is_native_command: is_command,
     })

@@ -19,12 +19,16 @@ pub(super) struct Backlog<T, K> {
 pub(super) struct Behind<K> {
     pub(super) number: i64,
     pub(super) session: Session<K>,
+    /// Who said it, where what they say next may belong to it.
+    pub(super) goes_on: Option<String>,
 }
 
 /// Whose a message is that stays in the inbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Session<K> {
     Known(K),
+    /// It speaks to nobody yet: no stop is about it.
+    Nobody,
     /// It could not be read yet. These were stopped since.
     Unread {
         stopped: Vec<K>,
@@ -76,13 +80,19 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
     }
 
     /// This one stays in the inbox until there is room.
-    pub(super) fn leave(&mut self, number: i64, session: K) {
-        self.behind.push_back(Behind { number, session: Session::Known(session) });
+    pub(super) fn leave(&mut self, behind: Behind<K>) {
+        self.behind.push_back(behind);
     }
 
     /// This one stays in the inbox until it can be read.
     pub(super) fn leave_unread(&mut self, number: i64) {
-        self.behind.push_back(Behind { number, session: Session::Unread { stopped: Vec::new() } });
+        let session = Session::Unread { stopped: Vec::new() };
+        self.leave(Behind { number, session, goes_on: None });
+    }
+
+    /// Whether the next text of somebody may belong to one that is in the inbox.
+    pub(super) fn awaits(&self, sender: &str) -> bool {
+        self.behind.iter().any(|behind| behind.goes_on.as_deref() == Some(sender))
     }
 
     /// The next that may come to memory from the inbox.
@@ -117,7 +127,7 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
                 numbers.push(behind.number);
                 false
             }
-            Session::Known(_) => true,
+            Session::Known(_) | Session::Nobody => true,
             Session::Unread { stopped } => {
                 if !stopped.contains(session) {
                     stopped.push(session.clone());
@@ -160,14 +170,16 @@ mod tests {
     fn what_could_not_be_read_is_stopped_when_its_session_is_known() {
         let mut backlog: Backlog<Message, u8> = Backlog::default();
         backlog.leave_unread(1);
-        backlog.leave(2, 7);
-        backlog.leave(3, 8);
+        for (number, session) in [(2, Session::Known(7)), (3, Session::Known(8)), (5, Session::Nobody)] {
+            backlog.leave(Behind { number, session, goes_on: None });
+        }
         assert_eq!(backlog.stop_behind(&7), [2]);
         assert_eq!(backlog.stop_behind(&7), [0; 0]);
         backlog.leave_unread(4);
         let first = backlog.came().unwrap();
         assert_eq!((first.number, first.was_stopped(&7), first.was_stopped(&8)), (1, true, false));
         assert!(!backlog.came().unwrap().was_stopped(&8));
+        assert_eq!(backlog.came().unwrap().number, 5, "it spoke to nobody");
         assert!(!backlog.came().unwrap().was_stopped(&7), "it was said after the stop");
     }
 
@@ -210,7 +222,8 @@ mod tests {
         if !backlog.has_behind() && backlog.has_room(IDLE) {
             backlog.extend([vec![message]]);
         } else {
-            backlog.leave(message.1, message.0);
+            let session = Session::Known(message.0);
+            backlog.leave(Behind { number: message.1, session, goes_on: None });
         }
     }
 

@@ -1,7 +1,7 @@
 //! The desk of one conversation: decides about what happens there, in the order in which it happened.
 //!
-//! What was let in waits here for what belongs to it (albums, cut texts, what is typed at once), then for its files. A message that asks to
-//! stop waits for nothing: all that comes is looked at as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
+//! What was let in waits here for what belongs to it (albums, cut texts, what is typed at once), then for its files. In a group, whether it
+//! speaks to the agent is decided once it is [whole](super::whole). A message that asks to stop waits for nothing: all that comes is looked at as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backlog::{Backlog, Gathering};
+use super::backlog::{Backlog, Behind, Gathering, Session};
 use super::desks::{Desks, Letter, Waiting};
 use super::gate::{Admitted, Verdict};
+use super::whole::{self, Whole};
 use super::{Fate, decide, gate, handover, press};
-use crate::incoming::debounce::Machine;
+use crate::incoming::debounce::{Gather, Machine};
 use crate::shared::Shared;
 
 /// How long an idle desk waits for more. It takes 7 KB, and another one is begun in microseconds.
@@ -81,7 +82,7 @@ impl Desk {
                 Step::HandedOver => self.current = None,
                 Step::Due => {
                     let gathered = self.gathering.tick(Instant::now());
-                    self.backlog.extend(gathered);
+                    self.complete(gathered).await;
                 }
                 Step::Idle if self.is_empty() && self.desks.retire(&self.at, &self.mailbox) => return,
                 Step::Idle => {}
@@ -150,10 +151,37 @@ impl Desk {
             let numbers = self.backlog.stop_behind(&admitted.route.session_key);
             return self.stop(admitted, numbers).await;
         }
-        if !self.backlog.has_behind() && self.has_room(admitted.in_memory.is_some()) {
-            self.gather(admitted);
+        let has_part = admitted.in_memory.is_some();
+        if !self.backlog.has_behind() && !self.has_room(has_part) {
+            // Nobody is kept waiting by what nobody is spoken to with.
+            let left_out = self.gathering.take_ready(whole::is_left_out);
+            self.complete(left_out).await;
+        }
+        let is_kept = !self.backlog.has_behind() && self.has_room(has_part);
+        if !is_kept && admitted.is_left_out() && !self.may_belong(&admitted) {
+            self.complete(vec![vec![admitted]]).await;
+        } else if is_kept {
+            self.gather(admitted).await;
         } else {
-            self.backlog.leave(number, admitted.route.session_key);
+            let goes_on = (admitted.gathering() == Gather::GoesOn).then(|| admitted.gathering_key());
+            // It does not yet speak to a session that could be stopped.
+            let session = match admitted.is_left_out() {
+                true => Session::Nobody,
+                false => Session::Known(admitted.route.session_key),
+            };
+            self.backlog.leave(Behind { number, session, goes_on });
+        }
+    }
+
+    /// Whether something may belong to what was said before or is said next.
+    fn may_belong(&self, admitted: &Admitted) -> bool {
+        match admitted.gathering() {
+            Gather::Alone => false,
+            Gather::Text(window) if window.is_zero() => {
+                let sender = admitted.gathering_key();
+                self.gathering.awaits(&sender) || self.backlog.awaits(&sender)
+            }
+            Gather::Text(_) | Gather::Album(_) | Gather::GoesOn => true,
         }
     }
 
@@ -175,7 +203,7 @@ impl Desk {
             return decide(self.shared(), &[number], Fate::handled("stopped")).await;
         }
         // Settings may have changed since it was left there; what is behind it was said later.
-        if admitted.is_stop() { self.stop(admitted, Vec::new()).await } else { self.gather(admitted) }
+        if admitted.is_stop() { self.stop(admitted, Vec::new()).await } else { self.gather(admitted).await }
     }
 
     /// A message that is for a session; what is none is decided about.
@@ -196,15 +224,31 @@ impl Desk {
         Some(admitted)
     }
 
-    fn gather(&mut self, admitted: Admitted) {
+    async fn gather(&mut self, admitted: Admitted) {
         let (key, policy, piece) = (admitted.gathering_key(), admitted.gathering(), admitted.piece());
         let gathered = self.gathering.push(Instant::now(), &key, policy, piece, admitted);
-        self.backlog.extend(gathered);
+        self.complete(gathered).await;
     }
 
-    /// Everything that was said before in the same session is stopped, whether it has reached it or not.
+    /// What is whole waits to be handed over where it speaks to the agent. Of the rest each event has its own fate.
+    async fn complete(&mut self, gathered: Vec<Vec<Admitted>>) {
+        for parts in gathered {
+            match whole::settle(parts) {
+                Whole::Said(parts) => self.backlog.extend([parts]),
+                Whole::LeftOut(fates) => {
+                    for (fate, numbers) in fates {
+                        decide(self.shared(), &numbers, fate).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everything that was said before in the same session is stopped, whether it has reached it or not. What others have said by halves,
+    /// and not to the agent so far, goes on.
     async fn stop(&mut self, admitted: Admitted, mut numbers: Vec<i64>) {
-        self.backlog.extend(self.gathering.flush());
+        let gathered = self.gathering.flush(&admitted.gathering_key(), |parts| !whole::is_left_out(parts));
+        self.complete(gathered).await;
         let key = &admitted.route.session_key;
         numbers.extend(self.backlog.stop_ready(key, |one| (&one.route.session_key, one.number)));
         if !numbers.is_empty() {

@@ -74,6 +74,8 @@ pub(super) struct Admitted {
     window: Duration,
     /// A button of a list of the gateway's own, and the message it is below of.
     pressed: Option<(String, buttons::Press)>,
+    /// What becomes of it where nothing that it belongs to speaks to the agent; `None` where it does so itself, or need not.
+    pub(super) left_out: Option<Fate>,
     /// Its part of what may be in memory.
     pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
@@ -89,7 +91,7 @@ impl Admitted {
         let message = self.message().filter(|message| message.forwarded.is_none())?;
         let command = self.command_text.trim();
         Some(Spoken {
-            text: if command.starts_with(['/', '!']) { command } else { &message.text },
+            text: if is_told_apart(command) { command } else { &message.text },
             attached: !message.media.is_empty(),
             by: self.standing.commands,
             is_addressed: self.is_named,
@@ -110,9 +112,16 @@ impl Admitted {
         self.standing.commands = Authority::Denied;
     }
 
-    /// Whether it asks to stop, and may.
+    /// Whether it asks the agent to stop, and may.
     pub(super) fn is_stop(&self) -> bool {
-        self.standing.commands == Authority::Granted && commands::stop::is_stop(&self.command_text)
+        self.standing.commands == Authority::Granted
+            && !self.is_left_out()
+            && commands::stop::is_stop(&self.command_text)
+    }
+
+    /// Whether it does not speak to the agent by itself, where it has to.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.left_out.is_some()
     }
 
     /// The button of a list of the gateway's own that was pressed, with the message it is below of.
@@ -142,7 +151,8 @@ impl Admitted {
         if let Some(album) = &message.album {
             return Gather::Album(album.clone());
         }
-        if commands::is_one(&self.command_text) || commands::stop::is_stop(&self.command_text) {
+        let is_stop = !self.is_left_out() && commands::stop::is_stop(&self.command_text);
+        if is_stop || commands::begins_as_one(&self.command_text) {
             return Gather::Alone;
         }
         if message.goes_on {
@@ -157,6 +167,16 @@ impl Admitted {
 /// Decides about an event.
 pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
     match decide(dispatch, waiting).await {
+        // What is said to nobody is no command: nothing is answered to it, whatever it may belong to.
+        Ok(mut admitted) if admitted.is_left_out() => {
+            if admitted.lateness != Lateness::OnTime {
+                admitted.obeys_nothing();
+            }
+            match admitted.left_out.take_if(|_| admitted.lateness == Lateness::Stale) {
+                Some(fate) => Verdict::Decided(fate),
+                None => Verdict::Admitted(Box::new(admitted)),
+            }
+        }
         Ok(mut admitted) => match offline::settle(dispatch, &mut admitted).await {
             Some(fate) => Verdict::Decided(fate),
             None if is_ignored(dispatch, &admitted).await => {
@@ -232,8 +252,12 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     let admission = activated(dispatch, admission, &route).await;
     let facts = match &admission.group {
         None => None,
-        Some(group) => Some(addressed(group, &event, &names, &command_text, standing, history)?),
+        Some(group) => Some(addressed(group, &event, &names, &command_text, standing)?),
     };
+    let left_out = facts.filter(|facts| facts.is_skipped()).map(|_| match history {
+        0 => Fate::dropped(reasons::NO_MENTION),
+        _ => Fate::Noted,
+    });
     let ack = ack_reaction::emoji(config, &route.agent_id, facts.as_ref());
     let is_named = facts.as_ref().is_none_or(|facts| facts.was_mentioned || facts.is_reply);
     let was_mentioned = facts.is_none_or(Addressed::is_addressed);
@@ -261,6 +285,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
         history,
         window,
         pressed,
+        left_out,
         in_memory,
     })
 }
@@ -510,19 +535,24 @@ pub(super) fn owners(platforms: &Platforms, config: &Config, at: &Address) -> Ve
     owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
 }
 
-/// How a group's message speaks to the agent; or else what becomes of it.
+/// Whether a text without the names of the agent is a command or a stop: those are read from it.
+fn is_told_apart(command: &str) -> bool {
+    command.starts_with(['/', '!']) || commands::stop::is_stop(command)
+}
+
+/// How a group's message speaks to the agent; or else what becomes of it. Of what is said to others only a command is one: `wait` is said
+/// to people too.
 fn addressed(
     group: &GroupView,
     event: &Inbound,
     names: &Mentioned,
     command_text: &str,
     standing: Standing,
-    history: u32,
 ) -> Result<Addressed, Fate> {
     let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(Addressed::default()) };
-    let is_command = commands::is_one(command_text) || commands::stop::is_stop(command_text);
+    let is_command = commands::is_one(command_text);
     let may_command = standing.commands == Authority::Granted;
-    if commands::is_one(command_text) && !may_command {
+    if is_command && !may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
     }
     let requires_mention = group.requires_mention;
@@ -534,11 +564,8 @@ fn addressed(
         has_any_mention: message.mentions.any,
         is_command: is_command && may_command,
     };
-    if !facts.is_skipped() {
-        return Ok(facts);
-    }
-    if requires_mention && !facts.can_detect {
+    if facts.is_skipped() && !facts.can_detect {
         tracing::warn!(channel = %event.address.channel, "nobody can tell whether a group speaks to the agent: set messages.groupChat.mentionPatterns");
     }
-    Err(if history == 0 { Fate::dropped(reasons::NO_MENTION) } else { Fate::Noted })
+    Ok(facts)
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
 use super::offline::Lateness;
+use super::whole::primary;
 use super::{Arrivals, Fate, Routed, decide};
 use crate::api::{AbortError, AbortReason, Accepted, DispatchError};
 use crate::handle::Dispatch;
@@ -130,13 +131,13 @@ pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound) {
 }
 
 /// Tells who sent files that one is larger than is taken; once, however many they are. The agent reads of each in its place.
-async fn tell_too_large(dispatch: &Dispatch, first: &Admitted, limit: u64) {
+async fn tell_too_large(dispatch: &Dispatch, primary: &Admitted, limit: u64) {
     // To a tenth: limits may be smaller than a megabyte.
     let megabytes = (limit as f64 * 10.0 / MEGABYTE).round() / 10.0;
     let text = format!("⚠️ File too large. Maximum size is {megabytes}MB.");
-    let reply_to = first.message().map(|message| message.message_id.clone());
-    let id = told_once_in_a_while(dispatch, TOO_LARGE, &first.event);
-    let (address, key) = (first.event.address.clone(), first.route.session_key.clone());
+    let reply_to = primary.message().map(|message| message.message_id.clone());
+    let id = told_once_in_a_while(dispatch, TOO_LARGE, &primary.event);
+    let (address, key) = (primary.event.address.clone(), primary.route.session_key.clone());
     send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }
 
@@ -163,8 +164,8 @@ async fn hand(
     cancel: &CancellationToken,
 ) -> Result<Option<Fate>, Stopped> {
     let Files { attachments, too_large } = unless(cancel, fetch(dispatch, &said)).await?;
-    if let (Some(limit), Some(first)) = (too_large, said.first()) {
-        tell_too_large(dispatch, first, limit).await;
+    if let (Some(limit), Some(primary)) = (too_large, primary(&said)) {
+        tell_too_large(dispatch, primary, limit).await;
     }
     let mut pause = PAUSE;
     loop {
@@ -324,7 +325,10 @@ async fn composed(
     let noted = match history {
         0 => Vec::new(),
         // What was said after the message is no context of it: the next one brings that.
-        most => runner.shared.journal.noted_arrivals(chat, last.number, most).await?,
+        most => {
+            let before = numbers.iter().copied().max().unwrap_or(last.number);
+            runner.shared.journal.noted_arrivals(chat, before, most).await?
+        }
     };
     if last.group.is_none() && noted.is_empty() {
         old_words.none(chat);
@@ -352,14 +356,17 @@ async fn composed(
         conversation: last.event.conversation.clone(),
         sender: sender.clone(),
         listed_as: last.listed_as.clone(),
-        message_id: ids.last().cloned().unwrap_or_default(),
+        message_id: primary(said)
+            .and_then(|one| one.message())
+            .map(|message| message.message_id.clone())
+            .unwrap_or_default(),
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
         is_forwarded: utterances.iter().any(|one| one.message.forwarded.is_some()),
-        may_command: last.standing.commands == Authority::Granted,
+        may_command: said.iter().all(|one| one.standing.commands == Authority::Granted),
         is_owner: last.standing.is_owner,
         hears_reasons: last.hears_reasons,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
-        ack: last.ack.clone(),
+        ack: said.iter().find_map(|one| one.ack.clone()),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),
         is_named: said.iter().any(|one| one.is_named),
         command_text: composed.command_text,

@@ -7,11 +7,11 @@ use openclaw_channels::MenuCommand;
 use openclaw_config::settings::Commands;
 
 use super::COMMANDS;
-use super::table::{By, Category, Command, Offered};
+use super::table::{By, Category, Command, Offered, is_in_menu};
 
 /// The commands for a menu: those that are there and on, then those of skills.
 pub(crate) fn menu(settings: &Commands, skills: &[SkillCommand]) -> Vec<MenuCommand> {
-    let native = COMMANDS.iter().filter(|row| row.offered == Offered::Native && row.is_listed(settings));
+    let native = COMMANDS.iter().filter(|row| is_in_menu(row, settings));
     let native = native.map(|row| MenuCommand {
         name: row.name.to_owned(),
         description: row.about.to_owned(),
@@ -45,10 +45,14 @@ pub fn reference() -> String {
 const HEAD: &str = "<!-- Written by `cargo xtask generate` from the table in crates/dispatch/src/commands.rs. Do not edit. -->\n\
     # Chat commands\n\n\
     A message that is nothing but a command is answered by the gateway, not by the agent. Its answer is stored like any other, \
-    and told once, also after a crash. The first line counts; `/name: words` is the same as `/name words`, and case does not matter. A \
+    and told once, also after a crash. `/name: words` is the same as `/name words`, and case does not matter. A \
     command that takes nothing, with words behind it, goes to the agent, and so does a command that nobody knows.\n\n\
-    Somebody who may not give commands gets no answer to one, but for those of a platform's menu: see \
-    [channels/telegram.md](channels/telegram.md).\n";
+    The first line counts, and what stands below it is left out: `/usage full` with thanks below it is `/usage full`. The words of \
+    `/new`, `/reset`, `/compact`, `/subagents`, `/config`, `/debug`, `/bash` and of skills may have lines, and are taken as they were \
+    written. Below a [directive](messages.md#directives) stand words for the agent.\n\n\
+    In a group the name of the bot may stand before a command, or behind it: it is taken out, and no other word is.\n\n\
+    Somebody who may not give commands gets no answer to one, and neither does the agent see it, but for those of a platform's menu, \
+    which are refused: see [channels/telegram.md](channels/telegram.md).\n";
 const TABLE: &str = "| command | what it does | where | who |\n|---|---|---|---|\n";
 const FOOT: &str = "\n\
     *Where*: **menu** is in the menus of platforms that have one (`commands.native`, `channels.<id>.commands.native`), and can be \

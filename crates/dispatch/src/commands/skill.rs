@@ -5,7 +5,7 @@
 
 use openclaw_agent::skills::{self, Occasion, SkillCommand, Snapshot, Wanted};
 use openclaw_sessions::reset::authority::Authority;
-use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::reset::trigger::{command_body, slash_command};
 use serde::{Deserialize, Serialize};
 
 use super::table::{Category, Command, Does, Takes, is_command};
@@ -36,7 +36,7 @@ pub(crate) struct ToolWish {
 /// Whether a text may call a skill: the skills have to be known to read it.
 pub(crate) fn may_be_one(text: &str) -> bool {
     text.contains('/')
-        && split(&strip_structural_prefixes(text))
+        && slash_command(&command_body(text))
             .is_some_and(|(name, _)| name.eq_ignore_ascii_case(NAME) || !is_command(&name.to_lowercase()))
 }
 
@@ -50,10 +50,8 @@ pub(super) fn read(spoken: Spoken<'_>, commands: &[SkillCommand]) -> Option<Inte
     if commands.is_empty() {
         return None;
     }
-    let stripped = strip_structural_prefixes(spoken.text);
-    // What was written without an envelope keeps its lines.
-    let text = if spoken.text.trim_start().starts_with('/') { spoken.text.trim() } else { stripped.as_str() };
-    let (name, input) = split(text)?;
+    let body = command_body(spoken.text);
+    let (name, input) = slash_command(&body)?;
     let (command, input) = if name.eq_ignore_ascii_case(NAME) {
         let (name, input) = first_word(input);
         (skills::meant(commands, name)?, input)
@@ -72,12 +70,6 @@ pub(super) fn read(spoken: Spoken<'_>, commands: &[SkillCommand]) -> Option<Inte
             skill: command.skill.clone(),
         })),
     }
-}
-
-/// The name behind the slash and what follows it.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let behind = text.strip_prefix('/').filter(|behind| !behind.starts_with(char::is_whitespace))?;
-    Some(first_word(behind)).filter(|(name, _)| !name.is_empty())
 }
 
 fn first_word(text: &str) -> (&str, &str) {
@@ -169,6 +161,8 @@ mod tests {
             ("[Chat Bob] Bob: /my_skill do it", reworded("do it")),
             ("/shell ls  -la", called("ls  -la")),
             ("/skill shell", called("")),
+            ("/my_skill: do it", reworded("do it")),
+            ("/skill: my_skill do it", reworded("do it")),
             ("/my-skill", None),
             ("/my_skills", None),
             ("/skill", None),
@@ -190,7 +184,7 @@ mod tests {
 
     #[test]
     fn skills_are_asked_for_only_where_a_message_may_call_one() {
-        for text in ["/weather", "/skill x", "[Chat Bob] Bob: /weather", " /x y"] {
+        for text in ["/weather", "/weather: x", "/skill x", "[Chat Bob] Bob: /weather", " /x y"] {
             assert!(may_be_one(text), "{text}");
         }
         for text in ["hello", "a/b", "see /weather", "/model x", "/status", "/", "/new", "[a] b"] {

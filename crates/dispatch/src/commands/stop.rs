@@ -1,5 +1,7 @@
 //! `/stop`, and the words that mean the same (spec `messages.md` §5): the session's runs are stopped, those that wait too.
 
+use openclaw_sessions::reset::trigger::{command_body, slash_command};
+
 use super::table::{Category, Command, Does};
 
 pub(super) const COMMAND: Command =
@@ -8,11 +10,13 @@ pub(super) const COMMAND: Command =
 /// Words that do the same when they are the whole message.
 const WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];
 
-/// Whether a message is the command: nothing but it, or one of the words.
+/// Whether a message is the command, of which the first line counts, or nothing but one of the words.
 pub(crate) fn is_stop(text: &str) -> bool {
-    let text = text.trim();
-    let is_command = text.strip_prefix('/').is_some_and(|name| name.eq_ignore_ascii_case(COMMAND.name));
-    is_command || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    let body = command_body(text);
+    let first = body.lines().next().unwrap_or_default();
+    let is_command = slash_command(first)
+        .is_some_and(|(name, behind)| name.eq_ignore_ascii_case(COMMAND.name) && behind.trim().is_empty());
+    is_command || WORDS.iter().any(|word| body.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
@@ -21,10 +25,32 @@ mod tests {
 
     #[test]
     fn a_stop_stands_alone() {
-        for text in ["/stop", " /STOP ", "stop", "Esc", "abort", "wait", "exit", "interrupt\n"] {
+        for text in [
+            "/stop",
+            " /STOP ",
+            "stop",
+            "Esc",
+            "abort",
+            "wait",
+            "exit",
+            "interrupt\n",
+            "/stop:",
+            "/stop\nnow",
+            "[Chat Bob] Bob: stop",
+        ] {
             assert!(is_stop(text), "{text:?}");
         }
-        for text in ["", "stop it", "/stop now", "stop.", "please wait", "/abort"] {
+        for text in [
+            "",
+            "stop it",
+            "/stop now",
+            "stop.",
+            "please wait",
+            "/abort",
+            "/stop: now",
+            "stop\nnow",
+            "/stopped",
+        ] {
             assert!(!is_stop(text), "{text:?}");
         }
     }

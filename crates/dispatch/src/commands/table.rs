@@ -1,10 +1,10 @@
 //! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
 
 use openclaw_config::settings::Commands;
+use openclaw_sessions::reset::trigger::slash_command;
 
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Wish, settle};
-use super::line::skip_colon;
 use super::response::{Response, Showing};
 use super::{Answering, COMMANDS, CommandError, Context};
 
@@ -187,6 +187,19 @@ impl Command {
 }
 
 impl Command {
+    /// Whether its words may have lines. They are taken as they were written.
+    pub(super) fn keeps_lines(&self) -> bool {
+        const KEEP: [&str; 6] = [
+            BASH,
+            super::compact::NAME,
+            super::config::COMMAND.name,
+            super::debug::COMMAND.name,
+            super::skill::COMMAND.name,
+            super::subagents::COMMAND.name,
+        ];
+        KEEP.contains(&self.name) || matches!(self.does, Does::Resets)
+    }
+
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
@@ -217,10 +230,9 @@ pub(super) fn is_native(name: &str) -> bool {
     COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
 }
 
-/// Whether `/<name>` is in the menus of platforms now.
-pub(super) fn is_in_menu(name: &str, settings: &Commands) -> bool {
-    let is_offered = |row: &Command| row.offered == Offered::Native && row.is_listed(settings);
-    COMMANDS.iter().any(|row| row.is_called(name) && is_offered(row))
+/// Whether a row is in the menus of platforms now.
+pub(super) fn is_in_menu(row: &Command, settings: &Commands) -> bool {
+    row.offered == Offered::Native && row.is_listed(settings)
 }
 
 /// Whether `/<name>` is one of these commands.
@@ -228,29 +240,28 @@ pub(super) fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.is_called(name))
 }
 
-/// The command that a text without structural prefixes is, if it is one that is answered, and what follows its name.
-pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
-    if let Some(behind) = text.strip_prefix('!') {
+/// The row that a text begins with as a command.
+pub(super) fn begun(text: &str) -> Option<&'static Command> {
+    let (name, _) = slash_command(text)?;
+    let name = name.to_lowercase();
+    COMMANDS.iter().find(|command| command.is_called(&name))
+}
+
+/// The command that a body is, if it is one that is answered, and what follows its name: of its first line, unless its words may have
+/// lines (spec `messages.md` §3).
+pub(super) fn read(body: &str) -> Option<(&'static str, &str)> {
+    if let Some(behind) = body.strip_prefix('!') {
         return bang(behind);
     }
-    let behind = text.strip_prefix('/')?;
-    let end = behind.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(behind.len());
-    let (name, arguments) = behind.split_at_checked(end)?;
-    let (name, arguments) = (name.to_lowercase(), skip_colon(arguments));
-    let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
+    let command = begun(body)?;
+    let counts =
+        if command.keeps_lines() { body } else { body.lines().next().unwrap_or_default().trim_end() };
+    let (_, arguments) = slash_command(counts)?;
     let is_answered = match command.does {
         Does::Answers(_) | Does::Shows(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
         Does::Directive(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
-}
-
-/// The same for a command whose argument is taken as it was written, each space and line of it.
-pub(super) fn read_verbatim(text: &str) -> Option<(&'static str, String)> {
-    let (name, arguments) = read(text.trim())?;
-    let verbatim =
-        [BASH, super::subagents::COMMAND.name, super::config::COMMAND.name, super::debug::COMMAND.name];
-    verbatim.contains(&name).then(|| (name, arguments.to_owned()))
 }
 
 /// `! ls`, `!ls` and `!poll` are other ways to write `/bash`. A second `!` is none: who writes `!!!` gives no command.
@@ -375,6 +386,23 @@ mod tests {
         ];
         for (text, expect) in rows {
             assert_eq!(read(text).map(|(name, _)| name), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_counts_where_words_have_no_lines() {
+        let rows = [
+            ("/usage full\n\nthanks", Some(("usage", "full"))),
+            ("/usage\nfull", Some(("usage", ""))),
+            ("/help\nmore", Some(("help", ""))),
+            ("/help: \nmore", Some(("help", ""))),
+            ("/restart now\nplease", None),
+            ("/compact keep [TODO]\nDecisions: all", Some(("compact", "keep [TODO]\nDecisions: all"))),
+            ("/compact: keep\n  it", Some(("compact", "keep\n  it"))),
+            ("/bash\nls\n  -l", Some(("bash", "ls\n  -l"))),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(read(text), expect, "{text:?}");
         }
     }
 

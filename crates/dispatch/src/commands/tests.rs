@@ -63,6 +63,8 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_with_model() {
         ("do it /fast now", with_model("fast", "do it now")),
         ("/models", command("models", "")),
         ("[Chat Bob] Bob: /models", command("models", "")),
+        ("/compact keep [TODO] and Decisions: x", command("compact", "keep [TODO] and Decisions: x")),
+        ("/help\nmore", command("help", "")),
         // What other programs wrap a message in is no word of the sender's.
         ("[Chat Bob Thu 10:00] /model x", command("model", "x")),
         // Talk about it.
@@ -101,6 +103,13 @@ fn who_may_not_give_commands_has_no_wishes() {
         ("/model x", Intent::Ignored),
         ("/models", Intent::Ignored),
         ("/help", Intent::Ignored),
+        ("/new", Intent::Ignored),
+        ("/fresh: hello", Intent::Ignored),
+        ("/stop", Intent::Ignored),
+        ("/stop\nnow", Intent::Ignored),
+        ("/stop now", Intent::Prompt),
+        ("stop", Intent::Prompt),
+        ("/freshly made", Intent::Prompt),
         ("do it /model x now", Intent::Stripped { text: "do it now".to_owned() }),
         ("do it", Intent::Prompt),
         ("!important news", Intent::Prompt),

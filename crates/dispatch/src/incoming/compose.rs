@@ -9,6 +9,7 @@ use openclaw_sessions::display::cut;
 
 use super::envelope::{Clockwork, Envelope, framed_name, framed_words, place_label, sender_label};
 use super::media::{self, Attachment};
+use crate::commands::stop::is_stop;
 use crate::origin::Frame;
 
 /// Before what was said in a group since the agent last answered. Clients of the reference know these words.
@@ -201,29 +202,74 @@ fn quoted(quoted: &Quoted) -> String {
     }
 }
 
-/// Without the names of the agent; `/status@bot` is `/status`. Nothing of what is passed on: its words are somebody else's.
+/// Words as commands are read from them: without the names of the agent, and with every other word, blank and line as it was written, as
+/// what follows a command is what the person said; `/status@bot` is `/status`. Nothing of what is passed on: its words are somebody else's.
 pub(crate) fn command_text(typed: &str, said: &[Utterance<'_>], names: &Mentioned) -> String {
     if said.iter().any(|one| one.message.forwarded.is_some()) {
         return String::new();
     }
-    let is_mentioned = said.iter().any(|one| one.message.mentions.ours);
     let is_direct = said.iter().any(|one| one.event.conversation.kind == ConversationKind::Direct);
-    let mut words: Vec<&str> = typed.split(' ').collect();
-    if is_mentioned {
-        words.retain(|word| !(word.len() > 1 && word.starts_with('@')));
-    }
-    let text = words.join(" ");
-    let text = text.trim();
-    let text = match text.split_once('@') {
-        Some((command, rest)) if is_command(command) && (is_mentioned || is_direct) => {
-            let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            format!("{command}{rest}")
-        }
-        Some(_) | None => text.to_owned(),
-    };
+    let marks: Vec<&str> = said.iter().flat_map(|one| &one.message.named_as).map(String::as_str).collect();
+    let unmarked = marks.iter().fold(typed.to_owned(), |text, mark| without_mark(&text, mark));
+    let is_marked = unmarked.len() < typed.len();
+    let text = if is_marked { unmarked.trim_start_matches(is_separator) } else { unmarked.trim_start() };
+    let text = text.trim_end();
     // A name may stand before a command, not within its words.
-    let without = if is_direct || names.is_empty() { text.clone() } else { names.without(&text) };
-    if without.starts_with('/') && !text.starts_with('/') { without } else { text }
+    let named = names.behind(text).filter(|behind| !is_direct && behind.starts_with('/'));
+    let text = without_addressee(named.unwrap_or(text), |name| is_direct || marks.contains(&name));
+    if text.starts_with('/') || text.len() > LONGEST_STOP {
+        return text;
+    }
+    let unnamed = if is_direct { text.clone() } else { names.without(&text) };
+    let alone = unnamed.trim_matches(is_separator);
+    if is_stop(alone) { alone.to_owned() } else { text }
+}
+
+/// Bytes of a stop with the names of who is to stop: longer texts are not looked through for one.
+const LONGEST_STOP: usize = 200;
+
+/// What stands between a name and what is said to it.
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || matches!(c, ',' | ':')
+}
+
+/// A text without a mark of who is spoken to, wherever that stands by itself, and without the blanks on one side of it.
+fn without_mark(text: &str, mark: &str) -> String {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, behind)) = rest.split_once(mark).filter(|_| !mark.is_empty()) {
+        out.push_str(before);
+        let begins = !out.chars().next_back().is_some_and(is_of_word);
+        if !begins || behind.chars().next().is_some_and(is_of_word) {
+            out.push_str(mark);
+            rest = behind;
+            continue;
+        }
+        let kept = out.trim_end_matches([' ', '\t']).len();
+        let begins_line = kept == 0 || out.ends_with('\n');
+        if begins_line {
+            rest = behind.trim_start_matches([' ', '\t']);
+        } else {
+            out.truncate(kept);
+            rest = behind;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `/status@bot now` is `/status now` where it is us who are meant.
+fn without_addressee(text: &str, is_us: impl Fn(&str) -> bool) -> String {
+    let named = text.find('@').and_then(|at| text.split_at_checked(at));
+    let Some((command, rest)) = named.filter(|(command, _)| is_command(command)) else {
+        return text.to_owned();
+    };
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '@';
+    let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
+    match rest.split_at_checked(end) {
+        Some((name, behind)) if is_us(name) => format!("{command}{behind}"),
+        Some(_) | None => text.to_owned(),
+    }
 }
 
 fn is_command(text: &str) -> bool {
@@ -462,20 +508,52 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_read_without_the_name_of_who_is_spoken_to() {
-        let ours = Mentions { ours: true, any: true, can_tell: true };
-        let rows = [
-            (ConversationKind::Group, "@clawd_bot /status", ours, "/status"),
-            (ConversationKind::Group, "/status@clawd_bot now", ours, "/status now"),
-            (ConversationKind::Group, "/status@other_bot", Mentions::default(), "/status@other_bot"),
-            (ConversationKind::Group, "Clawd /status", Mentions::default(), "/status"),
-            (ConversationKind::Group, "tell Clawd hi", Mentions::default(), "tell Clawd hi"),
-            (ConversationKind::Direct, "/new@clawd_bot hi", Mentions::default(), "/new hi"),
-            (ConversationKind::Direct, "mail a@b.co", Mentions::default(), "mail a@b.co"),
+    fn commands_are_read_without_the_name_of_who_is_spoken_to_and_nothing_else_is_lost() {
+        use ConversationKind::{Direct, Group};
+        let ours: &[&str] = &["@clawd_bot"];
+        let rows: &[(ConversationKind, &str, &[&str], &str)] = &[
+            (Group, "@clawd_bot /status", ours, "/status"),
+            (Group, "/status@clawd_bot now", ours, "/status now"),
+            (Group, "/status@other_bot", &[], "/status@other_bot"),
+            (Group, "/status@other_bot @clawd_bot", ours, "/status@other_bot"),
+            (Group, "Clawd /status", &[], "/status"),
+            (Group, "Clawd, /status@clawd_bot", ours, "/status"),
+            (Group, "tell Clawd hi", &[], "tell Clawd hi"),
+            (Direct, "/new@clawd_bot hi", &[], "/new hi"),
+            (Direct, "/new@clawd_bot: hi", &[], "/new: hi"),
+            (Direct, "mail a@b.co", &[], "mail a@b.co"),
+            (
+                Group,
+                "@clawd_bot /think high what does @Override mean",
+                ours,
+                "/think high what does @Override mean",
+            ),
+            (Group, "@clawd_bot /new ask @bob about it", ours, "/new ask @bob about it"),
+            (Group, "/think high @clawd_bot\nwhat is X", ours, "/think high\nwhat is X"),
+            (Group, "@clawd_bot /allowlist add @bob", ours, "/allowlist add @bob"),
+            (Group, "@clawd_bot\n/new hello", ours, "/new hello"),
+            (Group, "@clawd_bot\t/new  a\n\n  b", ours, "/new  a\n\n  b"),
+            (Group, "@clawd_bot, /subagents send 1 tell @bob", ours, "/subagents send 1 tell @bob"),
+            (Group, "/compact keep what @bob said @clawd_bot", ours, "/compact keep what @bob said"),
+            (Group, "@clawd_bot /mail a@clawd_bot.org", ours, "/mail a@clawd_bot.org"),
+            (Group, "Clawd: /new\n  ask  @bob", &[], "/new\n  ask  @bob"),
+            (Group, "Ada /status", &["Ada"], "/status"),
+            // A stop stands alone.
+            (Group, "Clawd stop", &[], "stop"),
+            (Group, "Clawd, stop", &[], "stop"),
+            (Group, "stop, Clawd", &[], "stop"),
+            (Group, "@clawd_bot Stop", ours, "Stop"),
+            (Group, "@clawd_bot, stop", ours, "stop"),
+            (Group, "Clawd, stop it", &[], "Clawd, stop it"),
+            (Group, "stop it, Clawd", &[], "stop it, Clawd"),
+            (Direct, "Clawd stop", &[], "Clawd stop"),
         ];
-        for (kind, text, mentions, expect) in rows {
-            let said = event(kind, "Ada", InboundMessage { mentions, ..message(text) });
-            assert_eq!(composed(&[said], &[], &[]).unwrap().command_text, expect, "{text}");
+        for (kind, text, named_as, expect) in rows {
+            let named_as: Vec<String> = named_as.iter().map(|name| (*name).to_owned()).collect();
+            let mentions = Mentions { ours: !named_as.is_empty(), any: !named_as.is_empty(), can_tell: true };
+            let said = event(*kind, "Ada", InboundMessage { mentions, named_as, ..message(text) });
+            let composed = composed(&[said], &[], &[]).unwrap();
+            assert_eq!((composed.command_text.as_str(), composed.words.as_str()), (*expect, *text), "{text}");
         }
     }
 }

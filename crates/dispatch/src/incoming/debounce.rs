@@ -143,9 +143,19 @@ impl<T> Machine<T> {
         self.take(|held| held.due <= now)
     }
 
-    /// Everything that is held.
-    pub(crate) fn flush(&mut self) -> Vec<Vec<T>> {
-        self.take(|_| true)
+    /// What is held of somebody, and everything else that `is_ready`.
+    pub(crate) fn flush(&mut self, key: &str, is_ready: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
+        self.take(|held| held.key == key || is_ready(&held.items))
+    }
+
+    /// What is held and `is_ready`, whoever says it.
+    pub(crate) fn take_ready(&mut self, is_ready: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
+        self.take(|held| is_ready(&held.items))
+    }
+
+    /// Whether the next text of somebody may belong to one of theirs that their platform cut.
+    pub(crate) fn awaits(&self, key: &str) -> bool {
+        self.held.iter().any(|held| held.key == key && held.with == Gather::GoesOn)
     }
 
     fn take(&mut self, is_ready: impl Fn(&Held<T>) -> bool) -> Vec<Vec<T>> {
@@ -229,7 +239,7 @@ mod tests {
             let (start, mut machine) = (Instant::now(), Machine::default());
             let mut out = machine.push(start, "a", with(), said(1, 1_000_000, true), 1);
             out.extend(machine.push(start, "a", with(), said(2, 1_000_000 + apart, is_late), 2));
-            out.extend(machine.flush());
+            out.extend(machine.take_ready(|_| true));
             assert_eq!(out.len() == 1, is_one, "{:?} {apart} {is_late}", with());
         }
     }
@@ -279,7 +289,7 @@ mod tests {
             for (id, chars, ms, with) in said {
                 out.extend(machine.push(after(*ms, start), "a", with(), part(*id, *chars), *id));
             }
-            out.extend(machine.flush());
+            out.extend(machine.take_ready(|_| true));
             assert_eq!(out, expect, "{name}");
         }
         let (start, mut machine) = (Instant::now(), Machine::default());
@@ -290,6 +300,17 @@ mod tests {
         let unnumbered = Piece { number: None, ..part(0, 1) };
         machine.push(start, "b", Gather::GoesOn, unnumbered, 1);
         assert_eq!(machine.push(start, "b", WINDOW, unnumbered, 2), [vec![1]], "nobody knows what is next");
+    }
+
+    #[test]
+    fn what_somebody_stops_is_theirs_and_what_is_ready() {
+        let (start, mut machine) = (Instant::now(), Machine::default());
+        machine.push(start, "a", WINDOW, part(1, 0), 1);
+        machine.push(start, "b", Gather::GoesOn, part(2, 0), 2);
+        machine.push(start, "c", WINDOW, part(3, 0), 3);
+        assert!(machine.awaits("b") && !machine.awaits("a"));
+        assert_eq!(machine.flush("a", |items| items.contains(&3)), [vec![1], vec![3]]);
+        assert_eq!(machine.len(), 1);
     }
 
     proptest! {
@@ -317,7 +338,7 @@ mod tests {
                 let piece = part(i64::try_from(number).unwrap(), 4000);
                 out.extend(machine.push(now, &who.to_string(), with, piece, (*who, number)));
             }
-            out.extend(machine.flush());
+            out.extend(machine.take_ready(|_| true));
             let all: Vec<_> = out.concat();
             prop_assert_eq!(all.len(), said.len());
             for who in 0..3 {

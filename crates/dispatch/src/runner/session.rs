@@ -11,7 +11,7 @@ use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
-use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::reset::trigger::{command_body, slash_command};
 use openclaw_sessions::reset::{self, ResetType};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::transcript::TranscriptRef;
@@ -299,9 +299,8 @@ enum IsAsked {
 
 /// Whether a message that begins a conversation anew does so with `/reset`.
 fn is_reset_word(row: &Row) -> bool {
-    let text = strip_structural_prefixes(&row.payload.text);
-    let word = text.split_whitespace().next().unwrap_or_default();
-    word.eq_ignore_ascii_case("/reset")
+    let body = command_body(row.payload.command_text());
+    slash_command(&body).is_some_and(|(name, _)| name.eq_ignore_ascii_case("reset"))
 }
 
 /// What a message changes in its session's row.

@@ -2,7 +2,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::authority::Authority;
-use super::trigger::strip_structural_prefixes;
+use super::trigger::{command_body, slash_command, strip_structural_prefixes};
 use super::*;
 
 fn settings(value: serde_json::Value) -> Session {
@@ -199,7 +199,11 @@ fn triggers_match_whole_words_and_keep_the_rest() {
         ("neues GESPRÄCH mit Dir", "neues GESPRÄCH mit Dir", Some(("Neues Gespräch", "mit Dir"))),
         ("neues", "neues", None),
         ("/newer", "/newer", None),
-        ("/new: hello", "/new: hello", None),
+        ("/new: hello", "/new: hello", Some(("/new", "hello"))),
+        ("/NEW:\n hello", "/new: hello", Some(("/new", "hello"))),
+        ("/new :) hello", "/new :) hello", Some(("/new", ":) hello"))),
+        ("/news: hello", "/news: hello", None),
+        ("Neues Gespräch: hello", "hello", None),
         ("please /new", "please /new", None),
         ("", "", None),
     ];
@@ -209,6 +213,27 @@ fn triggers_match_whole_words_and_keep_the_rest() {
         assert_eq!(got, expect, "{raw:?}");
         assert_eq!(find_trigger(&triggers, raw, stripped, Authority::Denied), None, "{raw:?}");
     }
+}
+
+#[test]
+fn a_command_is_a_name_and_what_follows_it() {
+    let rows = [
+        ("/new", Some(("new", ""))),
+        ("/new: a b", Some(("new", "a b"))),
+        ("/new\n a\n  b", Some(("new", "a\n  b"))),
+        ("/weather Vienna", Some(("weather", "Vienna"))),
+        ("/etc/passwd", Some(("etc/passwd", ""))),
+        ("/", None),
+        ("/ new", None),
+        ("/: new", None),
+        ("new", None),
+        ("", None),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(slash_command(text), expect, "{text:?}");
+    }
+    assert_eq!(command_body(" /new [a]\n  b "), "/new [a]\n  b");
+    assert_eq!(command_body("[Chat Bob] Bob: /new\n  b"), "/new b");
 }
 
 /// Vectors of `messages.md` §3.

@@ -1,5 +1,7 @@
 //! A reset asked for in a message (spec `sessions.md` §5.3).
 
+use std::borrow::Cow;
+
 use super::authority::Authority;
 
 /// A reset asked for in a message.
@@ -27,11 +29,37 @@ pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str, by: Authority)
     found.next()
 }
 
-/// Text after the trigger and a blank, compared without case; empty where there is nothing else.
+/// Text after the trigger and a blank, compared without case; empty where there is nothing else. Behind one that is written as a command
+/// there may be a colon.
 fn after_trigger<'a>(text: &'a str, trigger: &str) -> Option<&'a str> {
     let rest = strip_prefix_without_case(text, trigger)?;
+    if trigger.starts_with('/') {
+        return behind_name(rest);
+    }
     let is_word = rest.is_empty() || rest.starts_with(char::is_whitespace);
     is_word.then(|| rest.trim_start())
+}
+
+/// What follows the name of a command, where the name ends there: at the end, a blank, or a colon, which is no part of what follows.
+fn behind_name(rest: &str) -> Option<&str> {
+    let without_colon = rest.strip_prefix(':');
+    let ends = without_colon.is_some() || rest.is_empty() || rest.starts_with(char::is_whitespace);
+    ends.then(|| without_colon.unwrap_or(rest).trim_start())
+}
+
+/// The name of the command that a text begins with, without its slash, and what follows: `/name: words` is `/name words` (spec
+/// `messages.md` §3).
+pub fn slash_command(text: &str) -> Option<(&str, &str)> {
+    let behind = text.strip_prefix('/')?;
+    let end = behind.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(behind.len());
+    let (name, rest) = behind.split_at_checked(end)?;
+    Some((name, behind_name(rest)?)).filter(|(name, _)| !name.is_empty())
+}
+
+/// A text as a command is read from it. What was written without an envelope keeps its lines and blanks.
+pub fn command_body(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    if text.starts_with(['/', '!']) { text.into() } else { strip_structural_prefixes(text).into() }
 }
 
 /// What follows a prefix that is compared without case.
