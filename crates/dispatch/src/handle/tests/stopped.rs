@@ -77,7 +77,7 @@ async fn a_message_that_is_stopped_before_its_run_begins_is_noted_in_the_next_tu
         let (dir, model) = (dir(), FakeModel::start([Answer::Held("elsewhere"), Answer::Text("here")]).await);
         let rig = Rig::with_config(dir.path(), &model, one.clone()).await;
         let elsewhere = ChatMessage { session_key: key_of("agent:main:other"), ..chat("r0", "first") };
-        rig.chat(elsewhere).await.unwrap();
+        drop(rig.chat(elsewhere).await.unwrap());
         model.asked(1).await;
         // Its session is free, and its lane is not.
         send(&rig, "r1", "drop the tables").await;
