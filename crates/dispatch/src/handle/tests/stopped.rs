@@ -108,6 +108,8 @@ async fn a_message_that_another_took_the_place_of_is_no_stop() {
     send(&rig, "r1", "second").await;
     rig.abort(KEY, AbortTarget::All, AbortReason::Interrupt).await.unwrap();
     rig.end("r1").await;
+    // By then it is in the history.
+    rig.quiesce(KEY, PATIENCE).await.unwrap();
     assert_eq!(rig.entry().await.aborted_last_run, Some(false));
     assert_eq!(said(dir.path()).last().unwrap(), "user: second\n[message_id: r1]");
 }
@@ -176,7 +178,8 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     model.release();
     let record = rig.end("r2").await;
     assert!(matches!(&record.outcome, RunOutcome::Aborted { .. }), "{record:?}");
-    assert_eq!(said(dir.path()), ["user: hi\n[message_id: r1]", "assistant: one", "user: and"]);
+    let expected = ["user: hi\n[message_id: r1]", "assistant: one", "user: and", "assistant:  (aborted)"];
+    assert_eq!(said(dir.path()), expected);
 }
 
 #[tokio::test]
