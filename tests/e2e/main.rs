@@ -107,6 +107,7 @@ mod sessions_methods;
 mod sessions_send;
 mod sessions_send_policy;
 mod setup;
+mod several_accounts;
 mod shared_places;
 mod skills;
 mod skills_commands;

@@ -100,6 +100,12 @@ pub trait Account: Send + Sync + 'static {
         RetryPolicy::ONCE
     }
 
+    /// How long one request for a part may take. The caller waits at least as long for [`Account::send`].
+    fn request_limit(&self, part: &Part) -> Duration {
+        let _ = part;
+        Duration::ZERO
+    }
+
     /// Sends one part by one request: what is tried again is decided by the caller.
     fn send<'a>(
         &'a self,

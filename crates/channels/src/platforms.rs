@@ -69,8 +69,8 @@ impl Platforms {
         account.is_some_and(|account| account.permits_buttons(at).is_ok())
     }
 
-    /// The account that sends where none is named: the one that the default agent is bound to, else `default`, else the first (spec
-    /// `channels.md` §1.3).
+    /// The account that is meant where none is named: the one that the default agent is bound to, else `default`, else the first (spec
+    /// `channels.md` §1.3). What is sent goes by [`Platforms::sending_account`].
     pub fn default_account(&self, config: &Config, channel: &str) -> Option<String> {
         let ids = self.channel(channel)?.account_ids(config);
         let bound = default_agent_account(&SessionSettings::from(config), channel);
@@ -78,6 +78,26 @@ impl Platforms {
         let default =
             bound.as_deref().and_then(named).or_else(|| named(DEFAULT_ACCOUNT)).or_else(|| ids.first());
         default.cloned()
+    }
+
+    /// The account that sends where none is named: the one that is meant, or, where that can't be used, the first that can (spec
+    /// `channels.md` §1.4). Where none can, the one that is meant: what keeps that from it is what people are told.
+    pub fn sending_account(&self, config: &Config, channel: &str) -> Option<String> {
+        self.usable_account(config, channel).or_else(|| self.default_account(config, channel))
+    }
+
+    fn usable_account(&self, config: &Config, channel: &str) -> Option<String> {
+        let meant = self.default_account(config, channel)?;
+        let others = self.channel(channel)?.account_ids(config);
+        let others = others.into_iter().filter(|id| *id != meant);
+        let mut all = std::iter::once(meant.clone()).chain(others);
+        all.find(|id| self.account(config, channel, id).is_some())
+    }
+
+    /// The ids of the platforms that have a usable account, in order.
+    pub fn usable(&self, config: &Config) -> Vec<&'static str> {
+        let ids = self.channels.iter().map(|channel| channel.info().id);
+        ids.filter(|id| self.usable_account(config, id).is_some()).collect()
     }
 
     /// That no platform can send, with what keeps one that is set up from it.
@@ -149,6 +169,45 @@ mod tests {
             let config = Config::from_json5(&file.to_string(), &env).unwrap();
             let found = Platforms::default().default_account(&config, "telegram");
             assert_eq!(found.as_deref(), Some(expect), "{file}");
+        }
+    }
+
+    /// Spec `channels.md` §1.4.
+    #[test]
+    fn an_account_that_can_be_used_sends_where_none_is_named() {
+        const TOKEN: &str = "123456:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc";
+        let bound = |account: &str| json!([{"agentId": "main", "match": {"channel": "telegram", "accountId": account}}]);
+        let with = json!({"botToken": TOKEN});
+        let off = json!({"botToken": TOKEN, "enabled": false});
+        let rows = [
+            (json!({"b": with, "a": with}), json!([]), ("a", true)),
+            (json!({"b": with, "default": with}), json!([]), ("default", true)),
+            (json!({"b": with, "default": {}}), json!([]), ("b", true)),
+            (json!({"b": with, "default": off}), json!([]), ("b", true)),
+            (json!({"b": with, "a": {}}), json!([]), ("b", true)),
+            (json!({"b": with, "a": with}), bound("b"), ("b", true)),
+            (json!({"b": off, "a": with}), bound("b"), ("a", true)),
+            // One that is bound is an account, and has no token here.
+            (json!({"b": with, "a": with}), bound("c"), ("a", true)),
+            (json!({"b": with, "c": {"tokenFile": "/nonexistent"}}), bound("c"), ("b", true)),
+            // Where none can be used, it is told of the one that is meant.
+            (json!({"b": {}, "a": off}), bound("b"), ("b", false)),
+            (json!({"b": off, "default": {}}), json!([]), ("default", false)),
+        ];
+        for (accounts, bindings, (expect, is_usable)) in rows {
+            let home = tempfile::tempdir().unwrap();
+            let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+            let file = json!({
+                "agents": {"list": [{"id": "main", "default": true}]},
+                "channels": {"telegram": {"accounts": accounts}},
+                "bindings": bindings,
+            });
+            let config = Config::from_json5(&file.to_string(), &env).unwrap();
+            let platforms = Platforms::default();
+            let found = platforms.sending_account(&config, "telegram");
+            assert_eq!(found.as_deref(), Some(expect), "{file}");
+            let usable: &[&str] = if is_usable { &["telegram"] } else { &[] };
+            assert_eq!(platforms.usable(&config), usable, "{file}");
         }
     }
 }

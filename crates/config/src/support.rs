@@ -426,5 +426,12 @@ mod tests {
         walk(&document, &mut Vec::new(), &mut found);
         let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
+        // Keys that are taken and do nothing here are told of.
+        let groups = json!({"-1": {"errorPolicy": "silent"}});
+        let telegram = json!({"errorPolicy": "once", "silentErrorReplies": true, "groups": groups});
+        found.clear();
+        walk(&json!({"channels": {"telegram": telegram}}), &mut Vec::new(), &mut found);
+        let expect = ["errorPolicy", "silentErrorReplies", "groups.-1.errorPolicy"];
+        assert_eq!(found, expect.map(|key| format!("channels.telegram.{key}")));
     }
 }

@@ -32,12 +32,15 @@ use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
 use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
-use crate::outbox::{Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
+use crate::outbox::{self, Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
 use crate::request::{Request, WEBCHAT};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
+
+/// A file that was taken for a delivery has a row by then.
+const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
@@ -178,6 +181,11 @@ impl Dispatch {
         deps.command_sessions.remember_lost(opened.notices.commands());
         deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
         let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
+        shared.outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
+        // Nothing is taken yet that has no row.
+        if let Err(error) = shared.outbox.sweep_files(Duration::ZERO).await {
+            tracing::warn!(%error, "files that no delivery names are left where they are");
+        }
         let runner = Runner::new(deps, Arc::clone(&shared));
         shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
@@ -188,6 +196,13 @@ impl Dispatch {
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
         runner.subagents.begin(&runner);
         Self { shared, runner, lanes, unfinished_beats: Arc::new(Mutex::new(beats)) }
+    }
+
+    /// Removes the copies of files that no delivery names any more.
+    pub async fn sweep_files(&self) {
+        if let Err(error) = self.shared.outbox.sweep_files(JUST_TAKEN).await {
+            tracing::warn!(%error, "files that no delivery names are left where they are");
+        }
     }
 
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before

@@ -7,6 +7,7 @@
 
 mod attempt;
 mod delivery;
+pub(crate) mod files;
 mod lanes;
 mod outage;
 mod posted;
@@ -16,6 +17,7 @@ mod supervisor;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -90,6 +92,8 @@ struct Inner {
     /// What is on its way is dropped.
     kill: CancellationToken,
     tell: OnceLock<TellSent>,
+    /// Where the copies of files are that are sent.
+    folder: OnceLock<PathBuf>,
     /// Rises when a try has ended.
     tries: watch::Sender<u64>,
 }
@@ -124,9 +128,19 @@ impl Outbox {
         stopping: CancellationToken,
         kill: CancellationToken,
     ) -> Self {
-        let (accounts, tasks, tell) = (Accounts::default(), TaskTracker::new(), OnceLock::new());
-        let tries = watch::Sender::new(0);
-        Self { inner: Arc::new(Inner { journal, clock, accounts, tasks, stopping, kill, tell, tries }) }
+        Self {
+            inner: Arc::new(Inner {
+                journal,
+                clock,
+                accounts: Accounts::default(),
+                tasks: TaskTracker::new(),
+                stopping,
+                kill,
+                tell: OnceLock::new(),
+                folder: OnceLock::new(),
+                tries: watch::Sender::new(0),
+            }),
+        }
     }
 
     /// From now on `tell` hears what becomes of deliveries. Once.
@@ -313,16 +327,13 @@ impl Outbox {
         let mut tries = self.inner.tries.subscribe();
         loop {
             let is_open = self.find(id).await?.is_some_and(|status| status.state.is_open());
-            // What waits is read as a whole: not for one that was given up.
-            let waits = match is_open {
-                true => self.waiting().await?.into_iter().find(|one| one.status.id == id),
-                false => None,
-            };
+            let listed = if is_open { self.waiting().await? } else { self.failed(u32::MAX).await? };
+            let listed = listed.into_iter().find(|one| one.status.id == id);
             let discard = Update::Discard { id: id.to_owned(), now: self.inner.clock.now_ms() };
             if self.inner.journal.update(discard).await? {
-                if let Some(one) = waits {
-                    tracing::info!(delivery = id, "what waits is thrown away, by hand");
-                    self.on_discarded(&one, "it was thrown away by hand");
+                if let Some(one) = listed {
+                    tracing::info!(delivery = id, "it is thrown away, by hand");
+                    self.on_discarded(&one, is_open.then_some("it was thrown away by hand")).await;
                 }
                 return Ok(true);
             }
@@ -362,15 +373,19 @@ impl Outbox {
             let discard = Update::Discard { id: id.clone(), now };
             if self.inner.journal.update(discard).await? {
                 tracing::info!(delivery = id, "what a stopped answer had left is not sent");
-                self.on_discarded(one, "it was stopped before it was sent");
+                self.on_discarded(one, Some("it was stopped before it was sent")).await;
                 withdrawn += 1;
             }
         }
         Ok(withdrawn)
     }
 
-    /// What stands behind it goes on, and who waits for it hears that it is over.
-    fn on_discarded(&self, one: &ListedDelivery, why: &str) {
+    /// Its file goes. Where it `waited`, for this to become of it, what stands behind it goes on, and who waits for it hears that it is over.
+    async fn on_discarded(&self, one: &ListedDelivery, waited: Option<&str>) {
+        if let Some(file) = one.part.as_ref().and_then(files::file_of) {
+            self.inner.remove_file(file).await;
+        }
+        let Some(why) = waited else { return };
         let DeliveryStatus { address, session_key, .. } = &one.status;
         if let (Some(tell), Some(part)) = (self.inner.tell.get(), &one.part) {
             tell(address, session_key.as_ref(), part, Became::Failed(why));

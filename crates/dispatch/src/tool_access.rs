@@ -13,7 +13,6 @@ use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
 use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
 
-use crate::messages::place::configured;
 use crate::request::Request;
 use crate::runner::group_tools;
 use crate::runner::sandbox::WRITING_TOOLS;
@@ -90,7 +89,7 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
     let conditions = Conditions {
         has_sandbox: is_held,
         confinement: &Confinement::Host,
-        has_channel: !configured(platforms, run.config).is_empty(),
+        has_channel: !platforms.usable(run.config).is_empty(),
         apply_patch: apply_patch::absence(&run.agent.exec.apply_patch, run.provider, run.model),
         web: &run.config.tools.web,
         has_image_model: run.has_image_model,

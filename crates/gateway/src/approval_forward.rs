@@ -144,7 +144,7 @@ fn place(
     let platform = state.platforms.channel(channel)?;
     let target = platform.target(to).ok()?;
     let account = account.map(normalize_account_id);
-    let account = account.or_else(|| state.platforms.default_account(config, channel))?;
+    let account = account.or_else(|| state.platforms.sending_account(config, channel))?;
     Some(Address {
         channel: channel.to_owned(),
         account,

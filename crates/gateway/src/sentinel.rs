@@ -158,7 +158,7 @@ fn address(state: &GatewayState, payload: &RestartSentinel) -> Option<Address> {
     let id = route.channel.as_deref()?;
     let channel = platforms.channel(id)?;
     let named = route.account_id.as_deref().map(normalize_account_id);
-    let account = named.or_else(|| platforms.default_account(&config, id))?;
+    let account = named.or_else(|| platforms.sending_account(&config, id))?;
     platforms.account(&config, id, &account)?;
     let target = channel.target(route.to.as_deref()?).ok()?;
     let thread = payload.thread_id.clone().or(target.thread);

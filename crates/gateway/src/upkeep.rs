@@ -36,7 +36,18 @@ pub(crate) async fn run(state: Arc<GatewayState>) {
             }
         }
     };
-    rounds(state.follow_settings(), &state.stopping, round).await;
+    tokio::join!(rounds(state.follow_settings(), &state.stopping, round), sweeps(&state));
+}
+
+/// Once a day: what was sent and is remembered by no delivery any more. The first time was at start.
+async fn sweeps(state: &GatewayState) {
+    loop {
+        tokio::select! { biased;
+            () = state.stopping.cancelled() => return,
+            () = sleep(PERIOD) => {}
+        }
+        state.dispatch.sweep_files().await;
+    }
 }
 
 /// A round now, every [`PERIOD`], and whenever the policy is another one; none without a policy.

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use openclaw_protocol::{AgentId, SessionId};
 
 use crate::entry::SessionEntry;
+use crate::key::SessionKey;
 
 /// Paths of one state directory. Nothing here touches the disk unless it says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,6 +194,13 @@ pub fn transcript_name(id: &SessionId, thread: Option<&str>) -> Result<String, B
     })
 }
 
+/// The topic of a group that a session is, as [`transcript_name`] takes it: `5` of `agent:main:telegram:group:-100:topic:5`.
+pub fn topic_of(key: &SessionKey) -> Option<&str> {
+    let (_, topic) = key.as_str().rsplit_once(":topic:")?;
+    let is_id = (1..=20).contains(&topic.len()) && topic.bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then_some(topic)
+}
+
 /// Whether a client's session id may name a file.
 pub fn checked_id(id: &str) -> Result<&str, BadSessionId> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -286,6 +294,23 @@ mod tests {
         assert_eq!(transcript_name(&id("sess-1"), Some("123")).unwrap(), "sess-1-topic-123.jsonl");
         assert_eq!(transcript_name(&id("sess-1"), Some("a/b c")).unwrap(), "sess-1-topic-a%2Fb%20c.jsonl");
         assert_eq!(transcript_name(&id("sess-1"), Some(" ")).unwrap(), "sess-1.jsonl");
+    }
+
+    #[test]
+    fn a_topic_is_told_by_its_key() {
+        let rows = [
+            ("agent:main:telegram:group:-100:topic:5", Some("5")),
+            ("agent:ops:telegram:group:-100:topic:1", Some("1")),
+            ("agent:main:telegram:group:-100", None),
+            ("agent:main:main:thread:5", None),
+            ("agent:main:telegram:group:-100:topic:", None),
+            ("agent:main:telegram:group:-100:topic:a", None),
+            ("agent:main:telegram:group:-100:topic:5:x", None),
+            ("agent:main:telegram:group:-100:topic:123456789012345678901", None),
+        ];
+        for (key, expect) in rows {
+            assert_eq!(SessionKey::parse(key).ok().as_ref().and_then(topic_of), expect, "{key}");
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Silence {
     NotListed,
     /// Nobody is named who may speak there.
     NobodyListed,
+    /// The group, or the topic, has a list of its own that names nobody.
+    OwnListEmpty,
 }
 
 impl std::fmt::Display for Silence {
@@ -45,6 +47,7 @@ impl std::fmt::Display for Silence {
         f.write_str(match self {
             Self::NotListed => "it is not in groups, where others are",
             Self::NobodyListed => "groupAllowFrom names nobody",
+            Self::OwnListEmpty => "its own allowFrom names nobody",
         })
     }
 }
@@ -112,9 +115,9 @@ impl Speaker<'_> {
         });
         match self.settings.dm_policy {
             DmPolicy::Disabled => Gate::Unheard(reasons::DM_POLICY),
-            DmPolicy::Open => heard,
-            DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard,
-            DmPolicy::Allowlist => Gate::Unheard(reasons::DM_POLICY),
+            // An open door is one whose list says so too.
+            DmPolicy::Open | DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard,
+            DmPolicy::Open | DmPolicy::Allowlist => Gate::Unheard(reasons::DM_POLICY),
             DmPolicy::Pairing => Gate::Pairing,
         }
     }
@@ -137,8 +140,14 @@ impl Speaker<'_> {
             return (!is_wanted).then_some(Silence::NotListed);
         };
         let is_wanted = rules.iter().any(|rules| rules.enabled == Some(false));
-        let names_nobody = self.policy(&rules) == GroupPolicy::Allowlist && self.heard_in(&rules).is_empty();
-        (names_nobody && !is_wanted).then_some(Silence::NobodyListed)
+        let has_own_list = own_list(&rules).is_some();
+        let names_nobody = match self.policy(&rules) {
+            GroupPolicy::Disabled => false,
+            GroupPolicy::Open => has_own_list && self.heard_in(&rules).is_empty(),
+            GroupPolicy::Allowlist => self.heard_in(&rules).is_empty(),
+        };
+        let silence = if has_own_list { Silence::OwnListEmpty } else { Silence::NobodyListed };
+        (names_nobody && !is_wanted).then_some(silence)
     }
 
     /// What is set for the group, what counts first in front; `None` where others are listed and it is not.
@@ -162,10 +171,10 @@ impl Speaker<'_> {
         own.or(self.settings.group_policy).unwrap_or_default()
     }
 
-    /// Who is heard under an allowlist.
+    /// Who is heard under an allowlist, and under any policy where the group or the topic has a list of its own.
     fn heard_in(&self, rules: &[&GroupRules]) -> Vec<String> {
-        let own = rules.iter().find_map(|rules| rules.allow_from.as_ref());
-        let own = own.or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
+        let own =
+            own_list(rules).or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
         self.entries(own)
     }
 
@@ -178,7 +187,7 @@ impl Speaker<'_> {
         let is_listed = anyone || self.names(&list);
         let is_heard = match self.policy(rules) {
             GroupPolicy::Disabled => false,
-            GroupPolicy::Open => true,
+            GroupPolicy::Open => is_listed || own_list(rules).is_none(),
             GroupPolicy::Allowlist => is_listed,
         };
         if !is_heard {
@@ -216,6 +225,11 @@ impl Speaker<'_> {
         let own = self.channel.allow_entry(&self.sender.id).filter(|own| own != "*");
         own.is_some_and(|own| list.contains(&own))
     }
+}
+
+/// The list of a topic, or else of its group. It holds whatever the policy is, as in OpenClaw 2026.2.9; an empty one names nobody.
+fn own_list<'a>(rules: &[&'a GroupRules]) -> Option<&'a Vec<Entry>> {
+    rules.iter().find_map(|rules| rules.allow_from.as_ref())
 }
 
 /// Whether somebody may give commands by what their channel says of them (spec `channels.md` §2.5).
@@ -359,6 +373,29 @@ mod tests {
             (json!({"dmPolicy": "allowlist"}), &[], "dm-policy"),
             (json!({"dmPolicy": "disabled", "allowFrom": ["7"]}), &["7"], "dm-policy"),
             (json!({"dmPolicy": "open", "allowFrom": ["*"]}), &[], "heard"),
+            // What an account says itself narrows the door that it takes from above.
+            (
+                json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {"allowFrom": [8]}}}),
+                &[],
+                "dm-policy",
+            ),
+            (
+                json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {"allowFrom": [7]}}}),
+                &[],
+                "heard",
+            ),
+            (
+                json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {"allowFrom": [8]}}}),
+                &["7"],
+                "heard",
+            ),
+            (
+                json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {"allowFrom": []}}}),
+                &[],
+                "dm-policy",
+            ),
+            (json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {}}}), &[], "heard"),
+            (json!({"allowFrom": ["*"], "accounts": {"default": {"dmPolicy": "open"}}}), &[], "heard"),
         ];
         for (section, paired, expect) in rows {
             let gate = gate(&section, paired, ConversationKind::Direct, None, "7");
@@ -382,6 +419,43 @@ mod tests {
             (json!({"groupAllowFrom": ["*"]}), "heard"),
             (json!({"groups": {"-100": {"allowFrom": [7]}}}), "heard"),
             (json!({"groups": {"-100": {"groupPolicy": "open"}}}), "heard"),
+            // A list of the group's or the topic's own holds under every policy.
+            (json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": [8]}}}), "group-policy"),
+            (json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": [8, 7]}}}), "heard"),
+            (json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": ["*"]}}}), "heard"),
+            (json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": []}}}), "group-policy"),
+            (json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": ["seven"]}}}), "group-policy"),
+            (json!({"groupPolicy": "open", "groups": {"*": {"allowFrom": [8]}}}), "group-policy"),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"groupPolicy": "open", "allowFrom": [8]}}}),
+                "group-policy",
+            ),
+            (json!({"groupPolicy": "open", "groupAllowFrom": [8]}), "heard"),
+            (
+                json!({"groupPolicy": "open", "groupAllowFrom": [7], "groups": {"-100": {"allowFrom": [8]}}}),
+                "group-policy",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"5": {"allowFrom": [8]}}}}}),
+                "group-policy",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"*": {"allowFrom": [8]}}}}}),
+                "group-policy",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"6": {"allowFrom": [8]}}}}}),
+                "heard",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": [8], "topics": {"5": {"allowFrom": [7]}}}}}),
+                "heard",
+            ),
+            (
+                json!({"groupPolicy": "open", "groups": {"-100": {"allowFrom": [8], "topics": {"5": {"skills": []}}}}}),
+                "group-policy",
+            ),
+            (json!({"groupPolicy": "disabled", "groups": {"-100": {"allowFrom": [7]}}}), "group-policy"),
             (json!({"groups": {"-100": {"topics": {"5": {"groupPolicy": "open"}}}}}), "heard"),
             (
                 json!({"groupPolicy": "open", "groups": {"-100": {"topics": {"5": {"enabled": false}}}}}),

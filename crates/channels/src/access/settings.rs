@@ -70,6 +70,15 @@ pub enum DmPolicy {
 }
 
 impl DmPolicy {
+    /// What it comes to where the list of the account does not let everybody in. The door is open where policy and list both say so: an
+    /// account that takes `open` from its channel and names people itself is for these.
+    fn of_a_list(self) -> Self {
+        match self {
+            Self::Open => Self::Allowlist,
+            Self::Pairing | Self::Allowlist | Self::Disabled => self,
+        }
+    }
+
     /// As it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -167,9 +176,12 @@ impl AccessSettings {
         let settings: Self = serde_json::from_value(Value::Object(merged))?;
         let for_all = config.document().pointer("/channels/defaults/groupPolicy").cloned();
         let for_all = for_all.map(serde_json::from_value).transpose()?;
+        let allow_from = settings.allow_from.or(settings.dm.allow_from.clone());
+        let policy = settings.dm.policy.unwrap_or(settings.dm_policy);
+        let lets_all_in = allow_from.iter().flatten().any(|entry| entry.0.trim() == "*");
         Ok(Self {
-            dm_policy: settings.dm.policy.unwrap_or(settings.dm_policy),
-            allow_from: settings.allow_from.or(settings.dm.allow_from.clone()),
+            dm_policy: if lets_all_in { policy } else { policy.of_a_list() },
+            allow_from,
             group_policy: settings.group_policy.or(for_all),
             ..settings
         })
@@ -245,6 +257,9 @@ mod tests {
         assert_eq!(list("b"), (DmPolicy::Allowlist, entries(&["+2"]), disabled));
         assert_eq!(list("c"), (DmPolicy::Allowlist, entries(&["+1", "7"]), disabled));
         assert_eq!(of(&json!({}), "telegram", "default").dm_policy, DmPolicy::Pairing);
+        let open = json!({"telegram": {"dmPolicy": "open", "allowFrom": [" * "], "accounts": {"b": {"allowFrom": [5]}, "c": {}}}});
+        assert_eq!(of(&open, "telegram", "b").dm_policy, DmPolicy::Allowlist);
+        assert_eq!(of(&open, "telegram", "c").dm_policy, DmPolicy::Open);
         let nested =
             of(&json!({"slack": {"dm": {"policy": "open", "allowFrom": ["*"]}}}), "slack", "default");
         assert_eq!((nested.dm_policy, nested.allow_from), (DmPolicy::Open, Some(entries(&["*"]))));

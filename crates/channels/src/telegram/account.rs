@@ -25,17 +25,30 @@ use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::access::Admission;
 use crate::{
-    Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
-    Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy, SendError,
-    Target, Turn, Unusable, Words,
+    Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Content, Exit,
+    FetchError, Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy,
+    SendError, Target, Turn, Unusable, Words,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
 const MOVED_REMEMBERED: usize = 1000;
 /// Messages that the agent has reacted to and are remembered.
 const REACTED_REMEMBERED: usize = 1000;
-/// A longer wait is left to the caller.
+/// A longer wait for a chat's turn is left to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How long a call is tried again: whoever asked for an action, such as `openclaw message`, waits a little longer than this.
+const PATIENCE: Duration = Duration::from_secs(25);
+/// How long a try may bring nothing where another follows.
+const TRY: Duration = Duration::from_secs(10);
+
+/// What a call does that is made a second time after one of unknown fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// The same.
+    Same,
+    /// It once more.
+    Twice,
+}
 
 /// One bot.
 pub(super) struct Bot {
@@ -64,10 +77,10 @@ impl Bot {
         let token = BotToken::look_up(config, id).map_err(|why| wrong(why.to_string()))?;
         let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
         let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
-        let call = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let timeout = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let transport = Transport {
             proxy,
-            call: call.filter(|call| !call.is_zero()),
+            timeout: timeout.filter(|timeout| !timeout.is_zero()),
             addresses: addresses(&settings.network, config.environment()),
         };
         let client = Client::new(root, token, transport).map_err(wrong)?;
@@ -97,24 +110,44 @@ impl Bot {
         Ok(me)
     }
 
-    /// Calls a method; again, where it is certain that nothing was done. What is sent as a message is tried again by the outbox, which remembers
-    /// how often.
+    /// Calls a method that does the same however often it is called, such as one that edits or reads: again, also where it may have been
+    /// done (spec `channels.md` §5.4). What is sent as a message is tried again by the outbox, which remembers how often.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
-        let mut tries = 1;
+        self.tried(method, params, Again::Same).await
+    }
+
+    /// Calls a method that makes something, such as a topic: again only where it is certain that nothing was done.
+    pub(super) async fn make(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+        self.tried(method, params, Again::Twice).await
+    }
+
+    async fn tried(&self, method: &str, params: &Value, again: Again) -> Result<Value, ApiError> {
+        let begun = Instant::now();
+        let retry = &self.settings.retry;
+        let (mut tries, mut may_be_done) = (1, false);
         loop {
-            let error = match self.client.call(method, params).await {
+            let next = retry.pause(tries, rand::random());
+            let usual = self.client.call_limit();
+            let limit = match again {
+                Again::Same if next.is_some() => usual.min(TRY),
+                Again::Same | Again::Twice if tries == 1 => usual,
+                Again::Same | Again::Twice => usual.min(PATIENCE.saturating_sub(begun.elapsed())),
+            };
+            let error = match self.client.call_within(method, params, limit).await {
                 Ok(done) => return Ok(done),
+                Err(error) if may_be_done && error.says_it_is_done() => return Ok(Value::Bool(true)),
                 Err(error) => error,
             };
-            let retry = &self.settings.retry;
-            let pause = retry.pause(tries, rand::random()).and_then(|pause| match &error {
-                ApiError::Unreachable(_) => Some(pause),
-                _ => match error.refusal()? {
-                    Refusal::Trouble => Some(pause),
-                    Refusal::Slower(wish) => Some(retry.asked(wish)).filter(|wait| *wait <= LONGEST_WAIT),
-                    _ => None,
-                },
-            });
+            let is_uncertain = error.is_uncertain();
+            may_be_done |= is_uncertain;
+            let pause = match error.refusal() {
+                Some(Refusal::Slower(wish)) => next.map(|_| retry.asked(wish)),
+                _ if is_uncertain => next.filter(|_| again == Again::Same),
+                Some(Refusal::Trouble) => next,
+                Some(_) => None,
+                None => next.filter(|_| matches!(error, ApiError::Unreachable(_))),
+            };
+            let pause = pause.filter(|pause| begun.elapsed() + *pause < PATIENCE);
             let Some(pause) = pause else { return Err(error) };
             tracing::info!(method, %error, ?pause, "asked again");
             tokio::time::sleep(pause).await;
@@ -219,6 +252,16 @@ impl Account for Bot {
 
     fn retry(&self) -> RetryPolicy {
         self.settings.retry
+    }
+
+    fn request_limit(&self, part: &Part) -> Duration {
+        match &part.content {
+            // A file that is not there needs no time.
+            Content::Media { path, .. } => {
+                self.client.upload_limit(std::fs::metadata(path).map_or(0, |file| file.len()))
+            }
+            Content::Text(_) | Content::Poll { .. } | Content::Sticker { .. } => self.client.call_limit(),
+        }
     }
 
     fn send<'a>(

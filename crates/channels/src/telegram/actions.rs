@@ -254,10 +254,14 @@ async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let mut call = json!({"chat_id": place.chat});
-    if let Some(message) = place.pin(params)? {
-        set(&mut call, "message_id", message);
-    }
-    let done = bot.call("unpinChatMessage", &call).await;
+    let done = match place.pin(params)? {
+        Some(message) => {
+            set(&mut call, "message_id", message);
+            bot.call("unpinChatMessage", &call).await
+        }
+        // A second call would take the next one.
+        None => bot.make("unpinChatMessage", &call).await,
+    };
     done.map(|_| json!({"ok": true, "unpinned": true})).map_err(|error| place.failed(bot, error))
 }
 
@@ -283,7 +287,7 @@ async fn create_topic(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let name: String = topic_name(params)?.chars().take(TOPIC_NAME).collect();
     let call = json!({"chat_id": place.chat, "name": name});
-    let made = bot.call("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
+    let made = bot.make("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
     let thread = made.int("message_thread_id").map(|id| id.to_string());
     Ok(json!({"ok": true, "threadId": thread, "threadName": name, "chatId": place.id}))
 }

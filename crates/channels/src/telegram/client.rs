@@ -24,8 +24,10 @@ use super::wire::Wire as _;
 const CONNECT: Duration = Duration::from_secs(10);
 /// One ordinary call.
 pub(super) const CALL: Duration = Duration::from_secs(30);
-/// An upload, besides the time that its bytes take.
-const UPLOAD: Duration = Duration::from_secs(120);
+/// An upload, where `timeoutSeconds` does not say.
+const UPLOAD: Duration = Duration::from_secs(500);
+/// What an upload needs besides the time that its bytes take.
+const UPLOAD_ANSWER: Duration = Duration::from_secs(120);
 /// Slowest upload that is waited for, in bytes a second.
 const UPLOAD_SPEED: u64 = 100_000;
 /// Connections that lie idle longer may be gone on the other side: a request on one would have an unknown fate.
@@ -44,6 +46,7 @@ pub(super) struct Client {
     proxy: Option<url::Url>,
     addresses: Addresses,
     call: Duration,
+    upload: Duration,
     clock: PlatformClock,
 }
 
@@ -52,8 +55,8 @@ pub(super) struct Client {
 pub(super) struct Transport<'a> {
     /// Through this proxy.
     pub(super) proxy: Option<&'a str>,
-    /// How long an ordinary call may take, where that is set.
-    pub(super) call: Option<Duration>,
+    /// How long a request may take, where that is set.
+    pub(super) timeout: Option<Duration>,
     /// By which addresses.
     pub(super) addresses: Addresses,
 }
@@ -72,7 +75,7 @@ impl Client {
     /// # Errors
     /// When the proxy is none, or TLS can't be set up; for people.
     pub(super) fn new(root: ApiRoot, token: BotToken, transport: Transport<'_>) -> Result<Self, String> {
-        let Transport { proxy, call, addresses } = transport;
+        let Transport { proxy, timeout, addresses } = transport;
         let proxy = proxy.filter(|text| !text.trim().is_empty()).map(parse_proxy).transpose()?;
         let http = build(&root, proxy.as_ref(), addresses)?;
         Ok(Self {
@@ -81,7 +84,8 @@ impl Client {
             token,
             proxy,
             addresses,
-            call: call.unwrap_or(CALL),
+            call: timeout.unwrap_or(CALL),
+            upload: timeout.unwrap_or(UPLOAD),
             clock: PlatformClock::default(),
         })
     }
@@ -108,6 +112,16 @@ impl Client {
 
     pub(super) fn token(&self) -> &BotToken {
         &self.token
+    }
+
+    /// The usual time of a call.
+    pub(super) fn call_limit(&self) -> Duration {
+        self.call
+    }
+
+    /// How long an upload of so many bytes may take: what is set, or longer where a slow line needs it.
+    pub(super) fn upload_limit(&self, bytes: u64) -> Duration {
+        (UPLOAD_ANSWER + Duration::from_secs(bytes / UPLOAD_SPEED)).max(self.upload)
     }
 
     /// Calls a method in the usual time.
@@ -152,8 +166,7 @@ impl Client {
         let fields = params.as_object().into_iter().flatten();
         let form = fields.fold(Form::new(), |form, (key, value)| form.text(key.clone(), field(value)));
         let request = self.http.post(self.root.method(self.token.expose(), method));
-        let limit = UPLOAD + Duration::from_secs(size / UPLOAD_SPEED);
-        self.finish(request.multipart(form.part(upload.field, part)), limit).await
+        self.finish(request.multipart(form.part(upload.field, part)), self.upload_limit(size)).await
     }
 
     /// Begins to fetch a file.

@@ -199,6 +199,30 @@ impl ApiError {
         }
     }
 
+    /// Whether what was asked for may have been done.
+    pub(super) fn is_uncertain(&self) -> bool {
+        match self {
+            Self::Lost(_) | Self::Unread { .. } => true,
+            Self::Refused { refusal, .. } => *refusal == Refusal::Gateway,
+            Self::Unreachable(_) | Self::Unsent(_) | Self::Gone(_) => false,
+        }
+    }
+
+    /// Whether a refusal of a second call says that the first one did it.
+    pub(super) fn says_it_is_done(&self) -> bool {
+        const WORDS: [&str; 3] =
+            ["message to delete not found", "message to unpin not found", "chat_not_modified"];
+        match self {
+            Self::Refused { text, .. } => {
+                let lower = text.to_lowercase();
+                WORDS.iter().any(|words| lower.contains(words))
+            }
+            Self::Unreachable(_) | Self::Unsent(_) | Self::Gone(_) | Self::Lost(_) | Self::Unread { .. } => {
+                false
+            }
+        }
+    }
+
     /// Why the file of a request will never be sent, for people; `None` where it is not known to be for the file. What is not known is
     /// taken for that: whether words alone arrive is seen when they are sent.
     pub(super) fn of_file(&self) -> Option<String> {

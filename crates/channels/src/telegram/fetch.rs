@@ -45,7 +45,7 @@ pub(super) async fn fetch(bot: &Bot, media: &MediaRef, to: &Path, limit: u64) ->
     let (head, size) =
         saved.unwrap_or_else(|_| Err(FetchError::Failed("the file comes too slowly".to_owned())))?;
     let (mime, ending) = kind(&head, media);
-    let path = unfinished.keep(&ending).map_err(|error| FetchError::Failed(error.to_string()))?;
+    let path = unfinished.keep(&ending).await.map_err(|error| FetchError::Failed(error.to_string()))?;
     Ok(Fetched { path, mime, size })
 }
 
@@ -74,6 +74,8 @@ async fn save(
         file.write_all(&chunk).await.map_err(disk)?;
     }
     file.flush().await.map_err(disk)?;
+    // The message that names it is synced.
+    file.sync_all().await.map_err(disk)?;
     Ok((head, size))
 }
 
@@ -108,9 +110,12 @@ impl Unfinished {
         Self { path: name.with_extension("part"), name }
     }
 
-    fn keep(self, ending: &str) -> std::io::Result<PathBuf> {
+    async fn keep(self, ending: &str) -> std::io::Result<PathBuf> {
         let path = self.name.with_extension(ending);
-        std::fs::rename(&self.path, &path)?;
+        tokio::fs::rename(&self.path, &path).await?;
+        if let Some(dir) = path.parent() {
+            tokio::fs::File::open(dir).await?.sync_all().await?;
+        }
         Ok(path)
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn read(written: &str) -> Result<Target, TargetError> {
         Some((id, thread)) => (id, Some(thread.to_owned())),
         None => (text, None),
     };
-    if let Some(number) = id.parse::<i64>().ok().filter(|number| *number != 0) {
+    if let Some(number) = number(id) {
         let kind = if number > 0 { ConversationKind::Direct } else { ConversationKind::Group };
         // A channel looks like a group.
         let kind = (number > 0 || thread.is_some()).then_some(kind);
@@ -50,9 +50,12 @@ pub(super) fn allow_entry(written: &str) -> Option<String> {
     if text == "*" {
         return Some(text.to_owned());
     }
-    // A telephone number is no id, though it reads like one.
-    let number: i64 = text.parse().ok().filter(|_| !text.starts_with('+'))?;
-    (number != 0).then(|| number.to_string())
+    number(text).map(|number| number.to_string())
+}
+
+/// The id of a person or a group. A telephone number is none, though it reads like one: it would be that of a stranger.
+fn number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number| *number != 0 && !text.starts_with('+'))
 }
 
 /// An entry that is a name, as names are looked up: `@name`, in lower case.
@@ -126,6 +129,12 @@ mod tests {
             ("ab", None),
             ("0", None),
             ("99999999999999999999", None),
+            // Telephone numbers.
+            ("+15551234567", None),
+            ("tg:+15551234567", None),
+            ("+15551234567:topic:7", None),
+            ("+15551234567:7", None),
+            ("group:+15551234567", None),
         ];
         for (written, expect) in rows {
             let found = read(written).ok();

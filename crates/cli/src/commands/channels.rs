@@ -129,6 +129,7 @@ fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome
 
 fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     let config = context.config()?;
+    context.print_warnings();
     let platforms = Platforms::default();
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
@@ -289,6 +290,7 @@ fn line_of(label: &str, account: &Value) -> String {
 /// What the configuration says, where no gateway answers.
 fn offline(context: &Context, failure: &Failure) -> Outcome {
     let config = context.config()?;
+    context.print_warnings();
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
     output::line("Gateway not reachable; showing config-only status.");
     output::line(&format!("Config: {}", context.paths().config_path().display()));

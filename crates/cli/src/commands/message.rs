@@ -82,18 +82,12 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
     }
     let config = context.config()?;
     let platforms = Platforms::default();
-    let is_usable = |channel: &&Arc<dyn Channel>| {
-        let id = channel.info().id;
-        let default = platforms.default_account(config, id);
-        default.is_some_and(|account| platforms.account(config, id, &account).is_some())
-    };
-    let usable: Vec<_> = platforms.channels().iter().filter(is_usable).collect();
-    match usable.as_slice() {
+    match platforms.usable(config).as_slice() {
         [] => Err(Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)))
             .hint("Add one: openclaw channels add --channel telegram --token <token>")),
-        [only] => Ok(Arc::clone(only)),
+        [only] => platform(only),
         several => {
-            let list = several.iter().map(|channel| channel.info().id).collect::<Vec<_>>().join(", ");
+            let list = several.join(", ");
             let text = format!("Error: Channel is required when multiple channels are configured: {list}");
             Err(Failure::new("channel-required", text))
         }

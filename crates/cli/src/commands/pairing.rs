@@ -61,6 +61,7 @@ fn accounts(context: &Context, channel: &dyn Channel, named: Option<&str>) -> Ve
 }
 
 fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: bool) -> Outcome {
+    context.print_warnings();
     let id = channel.info().id;
     let mut requests: Vec<(String, PairingRequest)> = Vec::new();
     for account in accounts(context, channel, account) {

@@ -54,11 +54,11 @@ const RULES: &[(&str, Rule)] = &[
     ("channels.slack", slack_http),
     ("channels.signal.cliPath", executable),
     ("channels.signal.accounts.*.cliPath", executable),
-    ("channels.signal.accounts.*", dm_policy),
+    ("channels.signal.accounts.*", account_dm_policy),
     ("channels.signal", dm_policy),
     ("channels.imessage.cliPath", executable),
     ("channels.imessage.accounts.*.cliPath", executable),
-    ("channels.imessage.accounts.*", dm_policy),
+    ("channels.imessage.accounts.*", account_dm_policy),
     ("channels.imessage", dm_policy),
     ("channels.msteams", dm_policy),
     ("channels.bluebubbles", dm_policy),
@@ -219,30 +219,56 @@ fn channel_of(path: &str) -> &str {
     path.split('.').nth(1).unwrap_or_default()
 }
 
-/// An open door has to be stated twice, so that it is never an accident: as the policy, and in the list of senders.
-fn open_door(policy: &str, text: String, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+/// An open door has to be stated twice, so that it is never an accident: as the policy, and in the list of senders. `list` is the one in
+/// force. A policy that an account takes from above is looked at by [`super::who_is_heard`]: such a file is valid in OpenClaw 2026.2.9.
+fn open_door(
+    policy: &str,
+    text: String,
+    value: &Value,
+    list: Option<&Value>,
+    place: &Place<'_>,
+    out: &mut Vec<Issue>,
+) {
     let is_open = value.get(policy).and_then(Value::as_str) == Some("open");
-    let lets_all_in = items(value.get("allowFrom")).any(|entry| entry.as_str().map(str::trim) == Some("*"));
-    if is_open && !lets_all_in {
+    if is_open && !items(list).any(lets_all_in) {
         out.push(Issue::new(join(&place.path, "allowFrom"), text));
     }
 }
 
-pub(super) fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+/// Whether an entry of a list of senders is everybody.
+pub(super) fn lets_all_in(entry: &Value) -> bool {
+    entry.as_str().is_some_and(|entry| entry.trim() == "*")
+}
+
+fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    open_door("dmPolicy", dm_policy_text(place), value, value.get("allowFrom"), place, out);
+}
+
+pub(super) fn account_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    open_door("dmPolicy", dm_policy_text(place), value, list_of_account(value, place), place, out);
+}
+
+fn dm_policy_text(place: &Place<'_>) -> String {
     let section = format!("channels.{}", channel_of(&place.path));
-    let text = format!("{section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\"");
-    open_door("dmPolicy", text, value, place, out);
+    format!("{section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\"")
 }
 
 fn whatsapp_account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let text = "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"";
-    open_door("dmPolicy", text.to_owned(), value, place, out);
+    let text =
+        "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"".to_owned();
+    open_door("dmPolicy", text, value, list_of_account(value, place), place, out);
+}
+
+/// Its own list, or else that of its channel.
+fn list_of_account<'a>(account: &'a Value, place: &Place<'a>) -> Option<&'a Value> {
+    let of_channel = || place.root.get("channels")?.get(channel_of(&place.path))?.get("allowFrom");
+    account.get("allowFrom").filter(|list| !list.is_null()).or_else(of_channel)
 }
 
 fn nested_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     let section = format!("channels.{}.dm", channel_of(&place.path));
     let text = format!("{section}.policy=\"open\" requires {section}.allowFrom to include \"*\"");
-    open_door("policy", text, value, place, out);
+    open_door("policy", text, value, value.get("allowFrom"), place, out);
 }
 
 fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
@@ -275,6 +301,44 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Spec `channels.md` §1.2, §1.3: what an account does not say it takes from its channel.
+    #[test]
+    fn an_open_door_is_stated_in_the_list_in_force() {
+        let told = |path: &str, section: &str| {
+            format!(
+                "{path}.allowFrom: {section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\""
+            )
+        };
+        for channel in ["telegram", "signal", "imessage"] {
+            let section = format!("channels.{channel}");
+            let account = format!("{section}.accounts.b");
+            let rows = [
+                (json!({"dmPolicy": "open"}), told(&section, &section)),
+                (json!({"dmPolicy": "open", "allowFrom": ["*"]}), String::new()),
+                (json!({"allowFrom": ["*"], "accounts": {"b": {"dmPolicy": "open"}}}), String::new()),
+                (
+                    json!({"allowFrom": [5], "accounts": {"b": {"dmPolicy": "open"}}}),
+                    told(&account, &section),
+                ),
+                (json!({"accounts": {"b": {"dmPolicy": "open"}}}), told(&account, &section)),
+                (
+                    json!({"allowFrom": ["*"], "accounts": {"b": {"dmPolicy": "open", "allowFrom": [5]}}}),
+                    told(&account, &section),
+                ),
+                // Valid in OpenClaw 2026.2.9, and told as a warning.
+                (
+                    json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"b": {"allowFrom": [5]}}}),
+                    String::new(),
+                ),
+            ];
+            for (keys, expect) in rows {
+                let found = check(&json!({"channels": {channel: keys}}), &[]);
+                let lines: Vec<String> = found.iter().map(Issue::line).collect();
+                assert_eq!(lines.join("; "), expect, "{channel} {keys}");
+            }
+        }
+    }
 
     #[test]
     fn a_run_in_circles_is_warned_before_it_is_stopped() {

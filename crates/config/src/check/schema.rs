@@ -451,6 +451,19 @@ mod tests {
         assert!(unnamed.is_empty(), "docs/compatibility.md does not name {unnamed:?}");
     }
 
+    /// Spec `channels.md` §7.1: newer versions of OpenClaw have them.
+    #[test]
+    fn keys_of_newer_versions_in_telegrams_section_are_taken() {
+        let topics = json!({"5": {"errorPolicy": "always"}});
+        let groups = json!({"-1": {"errorPolicy": "silent", "topics": topics}});
+        let keys = json!({"errorPolicy": "once", "silentErrorReplies": true, "groups": groups});
+        for section in [keys.clone(), json!({"accounts": {"b": keys}})] {
+            let document = json!({"channels": {"telegram": section}});
+            assert_eq!(check(&document), [], "{document}");
+        }
+        assert_eq!(check(&json!({"channels": {"telegram": {"errorPolicy": "never"}}})).len(), 1);
+    }
+
     #[test]
     fn unknown_keys_come_with_the_key_that_was_meant() {
         let rows = [

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::{Place, dm_policy, has_text};
+use super::rules::{Place, account_dm_policy, has_text};
 use super::schema::join;
 use crate::Issue;
 use crate::value_path::items;
@@ -12,7 +12,7 @@ const MAX_COMMAND_LENGTH: usize = 32;
 
 /// Rules of an account.
 pub(super) fn account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    dm_policy(value, place, out);
+    account_dm_policy(value, place, out);
     custom_commands(value, place, out);
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::rules::places;
+use super::rules::{lets_all_in, places};
 use super::schema::join;
 use crate::Issue;
 use crate::value_path::items;
@@ -129,13 +129,16 @@ impl<'a> Effective<'a> {
 
     fn warnings(&self, platform: &str) -> Vec<Issue> {
         let Self { path, policy_key, policy, list } = self;
-        let is_anyone = |entry: &Value| entry.as_str().is_some_and(|entry| entry.trim() == "*");
         let text = match *policy {
             "allowlist" if items(*list).next().is_none() && !OWN_NUMBER.contains(&platform) => format!(
                 "{policy_key}=\"allowlist\" and an allowFrom that names nobody: in private nobody is heard but who was let in \
                  by a pairing code before; name who is to be heard, or use {policy_key}=\"pairing\""
             ),
-            "pairing" if items(*list).any(is_anyone) => format!(
+            "open" if !items(*list).any(lets_all_in) => format!(
+                "{policy_key}=\"open\" lets in nobody but who is in this list, because \"*\" is not: put it in if everybody is meant, \
+                 or say {policy_key}=\"allowlist\""
+            ),
+            "pairing" if items(*list).any(lets_all_in) => format!(
                 "\"*\" lets everybody in, so that {policy_key}=\"pairing\" does nothing; take it out, or say \
                  {policy_key}=\"open\" if everybody is meant"
             ),
@@ -194,7 +197,7 @@ mod tests {
 
     #[test]
     fn policies_that_do_other_than_they_say_are_told() {
-        let rows: [(Value, &[&str]); 14] = [
+        let rows: [(Value, &[&str]); 17] = [
             (json!({"telegram": {}}), &[]),
             (json!({"telegram": {"dmPolicy": "allowlist", "allowFrom": [5]}}), &[]),
             (json!({"telegram": {"dmPolicy": "allowlist"}}), &["channels.telegram.allowFrom"]),
@@ -223,6 +226,16 @@ mod tests {
                 &["channels.telegram.accounts.b.allowFrom"],
             ),
             (json!({"telegram": {"dmPolicy": "allowlist", "accounts": {"a": {"enabled": false}}}}), &[]),
+            // An account whose own list is narrower than the door that it takes from above.
+            (
+                json!({"telegram": {"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"a": {}, "b": {"allowFrom": [5]}}}}),
+                &["channels.telegram.accounts.b.allowFrom"],
+            ),
+            (
+                json!({"telegram": {"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"b": {"allowFrom": []}}}}),
+                &["channels.telegram.accounts.b.allowFrom"],
+            ),
+            (json!({"telegram": {"allowFrom": ["*"], "accounts": {"b": {"dmPolicy": "open"}}}}), &[]),
         ];
         for (channels, expect) in rows {
             assert_eq!(paths(&json!({"channels": channels})), expect, "{channels}");

@@ -224,7 +224,7 @@ impl Dispatch {
         let copies = if was_copied { copies_of(fresh_id).to_vec() } else { Vec::new() };
         let read = move || {
             let named = row.and_then(|row| transcripts.find(&agent, &row));
-            let transcript = named.or_else(|| transcripts.of_new(&agent, &session_id).ok())?;
+            let transcript = named.or_else(|| transcripts.of_conversation(&agent, &key, &session_id).ok())?;
             work::of(transcripts.reader(&transcript).as_ref(), &entry_ids, &copies).ok().flatten()
         };
         tokio::task::spawn_blocking(read).await.ok().flatten()

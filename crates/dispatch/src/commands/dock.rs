@@ -70,7 +70,7 @@ async fn dock(context: &Context<'_>, channel: &'static str) -> Result<String, Co
 /// Where the sender is reached there.
 async fn route(context: &Context<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
     let runner = context.runner;
-    let account = runner.deps.platforms.default_account(&context.settings.config, channel);
+    let account = runner.deps.platforms.sending_account(&context.settings.config, channel);
     if let Some(origin) = &context.row.payload.origin {
         // Who is there already stays where they are.
         if origin.address.channel == channel && origin.conversation.kind == ConversationKind::Direct {

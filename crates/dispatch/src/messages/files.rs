@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,8 +14,8 @@ use openclaw_config::{Config, without_dots};
 use openclaw_models::net::public;
 use openclaw_sessions::ids;
 
-/// Where they are kept, below the state directory.
-const FOLDER: &str = "media/outbound";
+use crate::outbox::files::FOLDER;
+
 /// Largest file that is taken, in bytes: more than any platform takes.
 const LARGEST: u64 = 100 * 1_000_000;
 /// Bytes that tell what a file is.
@@ -274,8 +275,11 @@ impl Files {
             document.url.path_segments().and_then(|mut segments| segments.next_back().map(str::to_owned));
         let name = document.name.clone().or(last).filter(|name| !name.is_empty());
         let kept = Kept { file, path };
-        kept.finish(name.as_deref(), document.content_type.as_deref())
-            .map_err(|error| failed(error.to_string()))
+        let stated = document.content_type.clone();
+        // It waits for the disk.
+        let finishing = tokio::task::spawn_blocking(move || kept.finish(name.as_deref(), stated.as_deref()));
+        let kept = finishing.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        kept.map_err(|error| failed(error.to_string()))
     }
 }
 
@@ -303,16 +307,25 @@ struct Kept {
 
 impl Kept {
     fn begin(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        if !folder.is_dir() {
+            fs::create_dir_all(folder)?;
+            // The directory itself has to be there after a power cut, and it lies two below the state.
+            for parent in folder.ancestors().skip(1).take(2) {
+                sync_directory(parent)?;
+            }
+        }
         let path = folder.join(ids::uuid().to_string());
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Self { file, path })
     }
 
-    /// Under the end that its name, or its type, has: some platforms look at that.
+    /// Under the end that its name, or its type, has: some platforms look at that. Synced: the row that will name it is.
     fn finish(self, name: Option<&str>, stated: Option<&str>) -> io::Result<AnswerMedia> {
         let Self { file, path } = self;
         let size = file.metadata()?.len();
+        if size > 0 {
+            file.sync_all()?;
+        }
         drop(file);
         if size == 0 {
             let _ = fs::remove_file(&path);
@@ -337,12 +350,20 @@ impl Kept {
         if kept != path {
             fs::rename(&path, &kept)?;
         }
+        if let Some(folder) = kept.parent() {
+            sync_directory(folder)?;
+        }
         let name = name.unwrap_or_else(|| match end {
             Some(end) => format!("file.{end}"),
             None => "file".to_owned(),
         });
         Ok(AnswerMedia { path: kept, mime, name, size })
     }
+}
+
+/// Makes what lies in a directory stay in it when the power goes.
+fn sync_directory(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
 }
 
 /// Why a file is not sent in which nothing is: no platform takes it.

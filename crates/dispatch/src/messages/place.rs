@@ -42,7 +42,7 @@ pub(super) struct Finder<'a> {
 impl Finder<'_> {
     /// The ids of the platforms that have a usable account.
     pub(super) fn configured(self) -> Vec<&'static str> {
-        configured(self.platforms, self.config)
+        self.platforms.usable(self.config)
     }
 
     /// The platform that is meant.
@@ -79,7 +79,7 @@ impl Finder<'_> {
         let info = channel.info();
         let named = named.map(str::trim).filter(|id| !id.is_empty()).map(normalize_account_id);
         let bound = || self.bound.filter(|bound| bound.channel == info.id).map(|bound| bound.account.clone());
-        let default = || self.platforms.default_account(self.config, info.id);
+        let default = || self.platforms.sending_account(self.config, info.id);
         let id = named.or_else(bound).or_else(default).unwrap_or_default();
         if let Some(at_work) = self.platforms.at_work(info.id, &id) {
             return Ok((id, at_work.account, true));
@@ -127,15 +127,6 @@ impl Finder<'_> {
         };
         Ok(Place { channel, account, address, is_at_work })
     }
-}
-
-/// The ids of the platforms that have a usable account.
-pub(crate) fn configured(platforms: &Platforms, config: &Config) -> Vec<&'static str> {
-    let is_usable = |id: &&'static str| {
-        let default = platforms.default_account(config, id);
-        default.is_some_and(|account| platforms.account(config, id, &account).is_some())
-    };
-    platforms.channels().iter().map(|channel| channel.info().id).filter(is_usable).collect()
 }
 
 fn unknown(name: &str) -> MessageError {

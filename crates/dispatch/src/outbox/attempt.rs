@@ -1,5 +1,6 @@
 //! One try to bring one delivery to its platform. The order of the steps is the promise of `docs/durability.md`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use openclaw_channels::{
 };
 use openclaw_protocol::RunId;
 
+use super::files::file_of;
 use super::outage::Platform;
 use super::states::{self, DeliveryFailure, DeliveryState, Retry, Verdict};
 use super::{Became, Delivery, DeliveryStatus, Inner};
 use crate::journal::{StoredDelivery, Unreadable, Update};
 
-/// How long a platform may take for one request; large files are on their way for a while.
+/// How long a platform may take for a delivery, besides the time that its account grants the request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// A delivery that waited longer tells its reader so (spec `channels.md` §5.5).
 const LATE_MS: i64 = 30 * 60 * 1000;
@@ -50,7 +52,7 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
         Ok(delivery) => delivery,
         Err(Unreadable { id, why }) => {
             tracing::error!(delivery = id, why, "a delivery is unreadable and is given up");
-            return store(inner, id, None, Verdict::refused(format!("unreadable: {why}"))).await;
+            return store(inner, id, None, Verdict::refused(format!("unreadable: {why}"))).await.ended;
         }
     };
     let now = inner.clock.now_ms();
@@ -68,7 +70,7 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;
     if state != DeliveryState::Pending && account.repeats() == Repeats::Doubled {
-        match in_time(account.confirm(delivery.outgoing())).await {
+        match in_time(REQUEST_TIMEOUT, account.confirm(delivery.outgoing())).await {
             Ok(Found::Sent(receipt)) => return settle(inner, delivery, Verdict::Sent(receipt)).await,
             Ok(Found::NotSent) => {}
             Ok(Found::Unknown) => {
@@ -102,8 +104,10 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
         }
     }
     let late = now.saturating_sub(accepted_at) > LATE_MS;
-    let sent =
-        in_time(account.send(delivery.outgoing(), Attempt { number: attempts, late, may_repeat })).await;
+    // A large file is on its way for a while, and longer than the account waits for it nobody does.
+    let patience = REQUEST_TIMEOUT + account.request_limit(&delivery.part);
+    let attempt = Attempt { number: attempts, late, may_repeat };
+    let sent = in_time(patience, account.send(delivery.outgoing(), attempt)).await;
     let platform = inner.accounts.on_tried(&delivery.address, &sent);
     if let Err(SendError::File { reason }) = &sent
         && let Some(verdict) = without_file(inner, &delivery, account, reason).await
@@ -160,11 +164,21 @@ async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     if let (Some(outcome), Some(tell)) = (outcome, inner.tell.get()) {
         tell(&delivery.address, delivery.session_key.as_ref(), &delivery.part, outcome);
     }
-    store(inner, delivery.id, Some(&delivery.address), verdict).await
+    // One that was given up may be tried again by hand: it keeps its file until it is forgotten.
+    let is_done_with = matches!(verdict, Verdict::Sent(_) | Verdict::WithoutFile { .. });
+    let file = file_of(&delivery.part).filter(|_| is_done_with).map(Path::to_owned);
+    let ended = store(inner, delivery.id, Some(&delivery.address), verdict).await;
+    if let Some(file) = file.filter(|_| ended.is_stored) {
+        inner.remove_file(&file).await;
+    }
+    ended.ended
 }
 
-async fn in_time<T>(asked: impl Future<Output = Result<T, SendError>>) -> Result<T, SendError> {
-    match tokio::time::timeout(REQUEST_TIMEOUT, asked).await {
+async fn in_time<T>(
+    patience: Duration,
+    asked: impl Future<Output = Result<T, SendError>>,
+) -> Result<T, SendError> {
+    match tokio::time::timeout(patience, asked).await {
         Ok(answer) => answer,
         Err(_) => Err(SendError::Uncertain { reason: "the platform did not answer in time".to_owned() }),
     }
@@ -177,7 +191,7 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
             let error = SendError::Uncertain { reason: "sending it ended unexpectedly".to_owned() };
             let verdict = states::of_sending(stored.attempts, RetryPolicy::ONCE, Err(error), Platform::Works);
             let address = stored.delivery.as_ref().ok().map(|delivery| delivery.address.clone());
-            store(inner, stored.into_id(), address.as_ref(), verdict).await
+            store(inner, stored.into_id(), address.as_ref(), verdict).await.ended
         }
         Ok(Some(stored)) if !stored.state.is_open() => Ended::Over,
         Ok(None) => Ended::Over,
@@ -185,8 +199,14 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     }
 }
 
+/// What became of the delivery's place, and whether the row says so.
+struct Stored {
+    ended: Ended,
+    is_stored: bool,
+}
+
 /// Stores what follows. The journal tries again what the disk refuses.
-async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict) -> Ended {
+async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict) -> Stored {
     // The lines of a platform are found by its name.
     let (channel, account) = (at.map(|at| at.channel.as_str()), at.map(|at| at.account.as_str()));
     let to = at.map(|at| at.target.as_str());
@@ -226,7 +246,9 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
         }
     };
     let tried = Update::Tried { id, verdict, now: inner.clock.now_ms() };
-    let ended = match inner.journal.update(tried).await {
+    let stored = inner.journal.update(tried).await;
+    let is_stored = stored.is_ok();
+    let ended = match stored {
         Ok(true) => ended,
         // It was thrown away meanwhile: the next look finds it over.
         Ok(false) if ended != Ended::Over => Ended::Retry(Duration::ZERO),
@@ -237,5 +259,5 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
         }
     };
     inner.tries.send_modify(|count| *count += 1);
-    ended
+    Stored { ended, is_stored }
 }

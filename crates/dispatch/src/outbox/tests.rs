@@ -1,4 +1,5 @@
 mod dead_conversations;
+mod files;
 mod platform;
 mod simulation;
 
@@ -248,6 +249,27 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     assert_eq!(discarded.given_up, Some(DeliveryFailure::Discarded));
     assert_eq!(rig.revive(&["c"]).await, [""; 0], "it was thrown away");
     rig.end().await;
+}
+
+/// A large file on a slow line: the outbox waits as long as the account does.
+#[tokio::test(start_paused = true)]
+async fn a_request_has_the_time_that_its_account_grants() {
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    // Without anything granted the fate of a request is unknown after five minutes.
+    for (granted, taken, attempts) in [(minutes(20), minutes(19), 1), (Duration::ZERO, minutes(6), 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::new(Knows::Nothing, [Reply::TakeThenWait]);
+        platform.grants(granted);
+        let rig = Rig::open(dir.path());
+        rig.serve(&platform);
+        rig.accept("a", "x").await;
+        platform.asked(1).await;
+        tokio::time::sleep(taken).await;
+        platform.release();
+        let sent = rig.over("a").await;
+        assert_eq!((sent.state, sent.attempts), (DeliveryState::Sent, attempts), "{granted:?}");
+        rig.end().await;
+    }
 }
 
 /// A message that its platform always fails at holds up its conversation until a person throws it away, or has it tried at once.

@@ -285,7 +285,7 @@ impl Runner {
         let Some(found) = self.deps.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
-        let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
+        let transcript = self.transcript_of(&agent.id, key, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context = self.context(&settings, key, &agent, &found.entry, row, &self.shared.kill);
         let context = Context { overtaken: Some(overtaken), ..context };

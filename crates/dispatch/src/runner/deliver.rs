@@ -83,7 +83,7 @@ impl Runner {
         let config = &self.settings().config;
         Some(Address {
             channel: channel.to_owned(),
-            account: account.or_else(|| self.deps.platforms.default_account(config, channel))?,
+            account: account.or_else(|| self.deps.platforms.sending_account(config, channel))?,
             target: target.id,
             thread: route.thread_id.as_ref().map(ToString::to_string).or(target.thread),
         })

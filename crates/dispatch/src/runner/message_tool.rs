@@ -11,7 +11,6 @@ use openclaw_tools::{CurrentChannel, MessageSetup};
 use super::Runner;
 use crate::host::{CallingRun, NoHost, RunHost};
 use crate::inbox::Row;
-use crate::messages::place::configured;
 use crate::messages::turn::{Bound, MessageTurn};
 
 /// What a platform can always do.
@@ -45,7 +44,7 @@ impl Runner {
 }
 
 fn setup(platforms: &Platforms, config: &Config, at: Option<&Address>) -> Option<MessageSetup> {
-    let channels = configured(platforms, config);
+    let channels = platforms.usable(config);
     if channels.is_empty() {
         return None;
     }

@@ -96,7 +96,7 @@ impl Session {
         let id = entry.session_id.clone().unwrap_or_else(new_session_id);
         Ok(Self {
             key: key.clone(),
-            transcript: runner.transcript_of(&agent.id, &id, Some(entry))?,
+            transcript: runner.transcript_of(&agent.id, key, &id, Some(entry))?,
             agent: agent.clone(),
             id,
             entry: Arc::clone(entry),
@@ -133,7 +133,7 @@ impl Runner {
         let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
-        let mut transcript = self.transcript_of(&agent_id, &id, current)?;
+        let mut transcript = self.transcript_of(&agent_id, &key, &id, current)?;
         let is_named =
             current.is_some_and(|entry| self.deps.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
@@ -174,15 +174,18 @@ impl Runner {
         stored: Option<&SessionEntry>,
         settings: &Settings,
     ) -> Result<SessionId, NotBegun> {
-        let fresh = self.deps.transcripts.of_new(agent, &row.fresh_id)?;
+        let fresh_exists = row.recovered && {
+            let transcripts = &self.deps.transcripts;
+            // Some looks at directory entries: going to another thread for them would take longer.
+            transcripts.exists(&transcripts.of_conversation(agent, &row.session_key, &row.fresh_id)?)
+        };
         let zone = self.shared.clock.zone();
         let facts = Facts {
             begun: row.session_id.as_ref(),
             named: if row.payload.is_isolated() { None } else { named_session(row)? },
             current: stored.and_then(usable_id),
             fresh_id: &row.fresh_id,
-            // One look at a directory entry: going to another thread for it would take longer.
-            fresh_exists: row.recovered && self.deps.transcripts.exists(&fresh),
+            fresh_exists,
             // Also of a message that was stopped since: what is said next belongs to the new conversation, as in 2.9.
             resets: row.payload.behind_reset().is_some(),
             goes_on: stored.is_some_and(|entry| goes_on(row, entry, settings, &zone)),
@@ -206,17 +209,14 @@ impl Runner {
     pub(super) fn transcript_of(
         &self,
         agent: &AgentId,
+        key: &SessionKey,
         id: &SessionId,
         entry: Option<&SessionEntry>,
     ) -> Result<TranscriptRef, BadSessionId> {
-        let found = match entry {
-            Some(entry) => self.deps.transcripts.to_write(agent, entry)?,
-            None => {
-                let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
-                self.deps.transcripts.to_write(agent, &bare)?
-            }
-        };
-        found.map_or_else(|| self.deps.transcripts.of_new(agent, id), Ok)
+        let transcripts = &self.deps.transcripts;
+        let named = entry.filter(|entry| entry.session_file.is_some());
+        let named = named.map(|entry| transcripts.to_write(agent, entry)).transpose()?.flatten();
+        named.map_or_else(|| transcripts.of_conversation(agent, key, id), Ok)
     }
 
     async fn write_row(

@@ -96,7 +96,8 @@ impl Runner {
         dead_end: DeadEnd,
     ) -> Result<(), StoreError> {
         let id = new_session_id();
-        let Ok(transcript) = self.deps.transcripts.of_new(&session.agent.id, &id) else {
+        let Ok(transcript) = self.deps.transcripts.of_conversation(&session.agent.id, &session.key, &id)
+        else {
             return self.store_figures(&session.key, figures).await;
         };
         let file = transcript.to_string();

@@ -67,7 +67,7 @@ impl Runner {
         let own = entry.and_then(delivery::of_entry).and_then(|route| route.account_id);
         let account = own.map(String::from);
         let account =
-            account.or_else(|| platforms.default_account(&self.settings().config, &named.channel))?;
+            account.or_else(|| platforms.sending_account(&self.settings().config, &named.channel))?;
         let thread = named.thread.or(target.thread);
         Some(Address { channel: named.channel, account, target: target.id, thread })
     }

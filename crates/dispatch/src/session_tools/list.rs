@@ -183,7 +183,8 @@ impl Caller<'_> {
             let (mut readers, mut room) = (transcripts.readers(), MOST_BYTES);
             let kept = |(agent, row): &(AgentId, Row)| {
                 let found = transcripts.find(agent, &row.entry);
-                let planned = || transcripts.of_new(agent, row.entry.session_id.as_ref()?).ok();
+                let planned =
+                    || transcripts.of_conversation(agent, &row.key, row.entry.session_id.as_ref()?).ok();
                 let transcript_path = found.clone().or_else(planned).map(|transcript| transcript.to_string());
                 let reader = found.map(|found| readers(&found));
                 Kept { transcript_path, ..messages_of(row, reader.as_deref(), limit, &mut room) }

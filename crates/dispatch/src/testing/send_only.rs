@@ -20,6 +20,11 @@ pub(crate) trait Sends: Send + Sync + 'static {
         Turn::Now
     }
 
+    /// How long one request may take.
+    fn request_limit(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Sends.
     fn send<'a>(
         &'a self,
@@ -51,6 +56,10 @@ impl<S: Sends> Account for SendOnly<S> {
 
     fn turn(&self, at: &Address) -> Turn {
         self.0.turn(at)
+    }
+
+    fn request_limit(&self, _: &Part) -> Duration {
+        self.0.request_limit()
     }
 
     fn send<'a>(

@@ -49,12 +49,7 @@ pub(super) fn plan(
     let to = given(params.reply_to.as_deref()).or(given(params.to.as_deref()));
     let config = ctx.gateway.config();
     let platforms = &ctx.gateway.platforms;
-    let usable = |id: &&'static str| {
-        let default = platforms.default_account(&config, id);
-        default.is_some_and(|account| platforms.account(&config, id, &account).is_some())
-    };
-    let configured: Vec<&'static str> =
-        platforms.channels().iter().map(|channel| channel.info().id).filter(usable).collect();
+    let configured = platforms.usable(&config);
     let fallback = match configured.as_slice() {
         [only] => Some(*only),
         _ => None,
@@ -84,7 +79,7 @@ fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result
     };
     let named = given(params.reply_account_id.as_deref()).or(given(params.account_id.as_deref()));
     let account = named.map(normalize_account_id).or(routed.account);
-    let account = account.or_else(|| platforms.default_account(&config, &id)).unwrap_or_default();
+    let account = account.or_else(|| platforms.sending_account(&config, &id)).unwrap_or_default();
     if platforms.at_work(&id, &account).is_none() {
         let usable = channel.account(&config, &account);
         usable.map_err(|why| ErrorShape::unavailable(format!("cannot deliver to {id}: {why}")))?;

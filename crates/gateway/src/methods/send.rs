@@ -168,22 +168,15 @@ async fn place(
     let name = channel.map(str::trim).filter(|name| !name.is_empty());
     let id = match name {
         Some(name) => registry::by_name(name).map_or(name, |info| info.id).to_owned(),
-        None => {
-            let usable = |id: &&'static str| {
-                let default = platforms.default_account(&config, id);
-                default.is_some_and(|account| platforms.account(&config, id, &account).is_some())
-            };
-            let ids = platforms.channels().iter().map(|channel| channel.info().id);
-            match ids.filter(usable).collect::<Vec<_>>().as_slice() {
-                [] => return Err(ErrorShape::invalid(platforms.none_usable(&config)).into()),
-                [only] => (*only).to_owned(),
-                several => {
-                    let list = several.join(", ");
-                    let text = format!("Channel is required when multiple channels are configured: {list}");
-                    return Err(ErrorShape::invalid(text).into());
-                }
+        None => match platforms.usable(&config).as_slice() {
+            [] => return Err(ErrorShape::invalid(platforms.none_usable(&config)).into()),
+            [only] => (*only).to_owned(),
+            several => {
+                let list = several.join(", ");
+                let text = format!("Channel is required when multiple channels are configured: {list}");
+                return Err(ErrorShape::invalid(text).into());
             }
-        }
+        },
     };
     if id == registry::WEBCHAT {
         let text = format!("unsupported {what}: webchat. Use `chat.send` for WebChat internal messages.");
@@ -193,7 +186,7 @@ async fn place(
         return Err(ErrorShape::invalid(format!("unsupported {what}: {id}")).into());
     };
     let account_id = account.map(str::trim).filter(|id| !id.is_empty()).map(normalize_account_id);
-    let account_id = account_id.or_else(|| platforms.default_account(&config, &id)).unwrap_or_default();
+    let account_id = account_id.or_else(|| platforms.sending_account(&config, &id)).unwrap_or_default();
     let account = match platforms.at_work(&id, &account_id) {
         Some(at_work) => at_work.account,
         None => channel

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::entry::SessionEntry;
 use crate::history;
+use crate::key::SessionKey;
 
 /// What outlives the transcripts that were opened in it.
 pub trait Storage: Send + Sync {
@@ -48,6 +49,7 @@ macro_rules! laws {
 const LAWS: &[(&str, Law)] = laws![
     a_row_finds_its_transcript_once_it_is_there,
     an_id_that_is_unfit_names_none,
+    a_topic_has_a_transcript_of_its_own_name,
     every_kind_of_entry_comes_back_as_it_was,
     ids_are_unique,
     entries_are_those_of_the_branch,
@@ -175,6 +177,31 @@ async fn an_id_that_is_unfit_names_none(storage: &dyn Storage) {
         assert!(all.to_write(&agent(), &row(id)).is_err(), "{id:?}");
         assert_eq!(all.find(&agent(), &row(id)), None, "{id:?}");
     }
+}
+
+/// Spec `channels.md` §3.6, `sessions.md` §3.1.
+async fn a_topic_has_a_transcript_of_its_own_name(storage: &dyn Storage) {
+    let all = storage.open();
+    let key = |text: &str| SessionKey::parse(text).unwrap();
+    let topic = key("agent:main:telegram:group:-100:topic:5");
+    let of = |key: &SessionKey, id: &str| all.of_conversation(&agent(), key, &SessionId::new(id)).unwrap();
+    let plain = |id: &str| all.of_new(&agent(), &SessionId::new(id)).unwrap();
+    let named = of(&topic, "s");
+    assert!(named.to_string().ends_with("/s-topic-5.jsonl"), "{named}");
+    assert_eq!(named, all.of_topic(&agent(), &SessionId::new("s"), "5").unwrap());
+    for other in ["agent:main:telegram:group:-100", "agent:main:main", "agent:main:main:thread:5"] {
+        assert_eq!(of(&key(other), "s"), plain("s"), "{other}");
+    }
+    // What was begun before a crash goes on, also where an earlier version began it.
+    drop(opened(&all, "old").await);
+    assert_eq!(of(&topic, "old"), plain("old"));
+    drop(lock(&all, &named).await.reopen(None, new("s")).await.unwrap());
+    assert_eq!(of(&topic, "s"), named);
+    let says = SessionEntry { session_file: Some(named.to_string().into()), ..row("s") };
+    assert_eq!(all.find(&agent(), &says), Some(named.clone()));
+    assert_eq!(all.to_write(&agent(), &says), Ok(Some(named.clone())));
+    assert_eq!(all.all_of(&agent(), &says), std::slice::from_ref(&named));
+    assert!(all.of_conversation(&agent(), &topic, &SessionId::new("../x")).is_err());
 }
 
 async fn every_kind_of_entry_comes_back_as_it_was(storage: &dyn Storage) {

@@ -52,6 +52,10 @@ impl Transcripts for FileTranscripts {
         self.layout.transcript_path(agent, id, None).map(TranscriptRef::new)
     }
 
+    fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId> {
+        self.layout.transcript_path(agent, id, Some(topic)).map(TranscriptRef::new)
+    }
+
     fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef> {
         self.layout.find_transcript(agent, row).map(TranscriptRef::new)
     }

@@ -154,6 +154,10 @@ impl Transcripts for MemoryTranscripts {
         Ok(self.named(agent, &transcript_name(id, None)?))
     }
 
+    fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId> {
+        Ok(self.named(agent, &transcript_name(id, Some(topic))?))
+    }
+
     fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef> {
         self.to_write(agent, row).ok().flatten().filter(|transcript| self.exists(transcript))
     }
@@ -182,8 +186,10 @@ impl Transcripts for MemoryTranscripts {
         let is_topic = |name: &TranscriptRef| {
             topic.as_ref().is_some_and(|topic| name.to_string().starts_with(topic.as_str()))
         };
+        let own = self.find(agent, row);
         let topics: Vec<_> = self.all.lock().keys().filter(|name| is_topic(name)).cloned().collect();
-        self.find(agent, row).into_iter().chain(topics).collect()
+        let topics = topics.into_iter().filter(|name| Some(name) != own.as_ref());
+        own.iter().cloned().chain(topics).collect()
     }
 
     fn of_fork(&self, parent: &TranscriptRef, id: &SessionId, at: i64) -> TranscriptRef {

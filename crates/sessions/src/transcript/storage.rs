@@ -18,7 +18,8 @@ use super::head::Kind;
 use super::turn::Turn;
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
-use crate::layout::BadSessionId;
+use crate::key::SessionKey;
+use crate::layout::{BadSessionId, topic_of};
 
 /// Names a transcript. Only the implementation that made it knows where that is; its text is for people, for rows
 /// (`sessionFile`) and for the wire.
@@ -74,6 +75,34 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the id is not fit for it.
     fn of_new(&self, agent: &AgentId, id: &SessionId) -> Result<TranscriptRef, BadSessionId>;
+
+    /// The same for a conversation in a topic of a group.
+    ///
+    /// # Errors
+    /// When the id is not fit for it.
+    fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId>;
+
+    /// The transcript of a session's conversation that no row names, or not yet: the one that is there, under the name of its topic or,
+    /// as earlier versions made it, under its id alone; else the one to be made. What a crash left behind is found by it.
+    ///
+    /// # Errors
+    /// When the id is not fit for it.
+    fn of_conversation(
+        &self,
+        agent: &AgentId,
+        key: &SessionKey,
+        id: &SessionId,
+    ) -> Result<TranscriptRef, BadSessionId> {
+        let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
+        let Some(topic) = topic_of(key) else {
+            return self.to_write(agent, &bare)?.map_or_else(|| self.of_new(agent, id), Ok);
+        };
+        let named = self.of_topic(agent, id, topic)?;
+        if self.exists(&named) {
+            return Ok(named);
+        }
+        Ok(self.find(agent, &bare).unwrap_or(named))
+    }
 
     /// The transcript of a row, if there is one.
     fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef>;

@@ -403,3 +403,99 @@ async fn the_menu_has_the_commands_of_the_owner_too() {
     empty.bot.offer_commands(&[]).await.unwrap();
     assert_eq!(empty.server.calls("deleteMyCommands").len(), 3);
 }
+
+/// Spec `channels.md` §5.4: what does the same a second time is called again, whatever became of the first call.
+#[tokio::test]
+async fn a_call_that_may_be_repeated_is_until_it_is_done() {
+    const SOON: &str = "retry: {minDelayMs: 1, jitter: 0},";
+    let react = || ("react", "setMessageReaction", json!({"to": "5", "messageId": 42, "emoji": "👍"}));
+    let pin = || ("pin", "pinChatMessage", json!({"to": "5", "messageId": 42}));
+    let unpin = || ("unpin", "unpinChatMessage", json!({"to": "5", "messageId": 42}));
+    let newest = || ("unpin", "unpinChatMessage", json!({"to": "5"}));
+    let delete = || ("delete", "deleteMessage", json!({"to": "5", "messageId": 42}));
+    let edit = || ("edit", "editMessageText", json!({"to": "5", "messageId": 42, "message": "new"}));
+    let topic = || ("thread-create", "createForumTopic", json!({"to": "-100", "threadName": "t"}));
+    let gone = Fault::Refuse(400, "Bad Request: message to delete not found");
+    let unmodified = Fault::Refuse(400, "Bad Request: message is not modified");
+    let denied = Fault::Refuse(400, "Bad Request: not enough rights");
+    let rows = [
+        (react(), vec![Fault::Drop], 2, true),
+        (react(), vec![Fault::DoneAndDropped], 2, true),
+        (react(), vec![Fault::CutOff], 2, true),
+        (react(), vec![Fault::Refuse(502, "Bad Gateway"), Fault::Refuse(504, "Gateway Timeout")], 3, true),
+        (react(), vec![Fault::Garbage(200, "<html>")], 2, true),
+        (react(), vec![Fault::Refuse(500, "Internal Server Error")], 2, true),
+        (react(), vec![Fault::Slower(0)], 2, true),
+        (react(), vec![Fault::Drop, Fault::Drop, Fault::Drop], 3, false),
+        (react(), vec![denied], 1, false),
+        // Nobody waits so long for an action.
+        (react(), vec![Fault::Slower(600)], 1, false),
+        (edit(), vec![Fault::DoneAndDropped, unmodified], 2, true),
+        (delete(), vec![Fault::Drop, gone.clone()], 2, true),
+        (delete(), vec![gone], 1, false),
+        (pin(), vec![Fault::Drop], 2, true),
+        (unpin(), vec![Fault::Drop], 2, true),
+        // The next pin would go.
+        (newest(), vec![Fault::Drop], 1, false),
+        (newest(), vec![Fault::Refuse(500, "Internal Server Error")], 2, true),
+        (topic(), vec![Fault::Drop], 1, false),
+        (topic(), vec![Fault::Refuse(502, "Bad Gateway")], 1, false),
+        (topic(), vec![Fault::Slower(0)], 2, true),
+    ];
+    for ((action, method, params), faults, calls, is_done) in rows {
+        let scene = Scene::with(&format!("{SOON} reactionLevel: 'minimal',")).await;
+        let said = format!("{action} {faults:?}");
+        for fault in faults {
+            scene.server.fail(method, fault);
+        }
+        let done = scene.bot.act(action, &params).await;
+        assert_eq!(done.is_ok(), is_done, "{said}: {done:?}");
+        assert_eq!(scene.server.calls(method).len(), calls, "{said}");
+    }
+}
+
+/// One that brings nothing is called again as well; the address of a file is asked for like that.
+#[tokio::test]
+async fn a_call_that_brings_nothing_is_made_again() {
+    let scene = Scene::with("timeoutSeconds: 1, retry: {minDelayMs: 1, jitter: 0},").await;
+    scene.server.fail("setMessageReaction", Fault::Silence);
+    let react = json!({"to": "5", "messageId": 42, "emoji": "👍"});
+    assert_eq!(scene.bot.act("acknowledge", &react).await, Ok(json!({"ok": true, "added": "👍"})));
+    assert_eq!(scene.server.calls("setMessageReaction").len(), 2);
+    scene.server.add_file("f1", "photos/file_1.jpg", vec![0xff, 0xd8, 0xff, 0xe0, 1, 2, 3]);
+    scene.server.fail("getFile", Fault::Drop);
+    let media = MediaRef {
+        kind: MediaKind::Document,
+        handle: "f1".to_owned(),
+        mime: None,
+        name: None,
+        size: None,
+        description: None,
+    };
+    assert_eq!(scene.bot.fetch(&media, scene.dir.path(), 1000).await.unwrap().size, 7);
+}
+
+#[tokio::test]
+async fn an_upload_has_the_time_that_is_set_or_that_its_bytes_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("film.mp4");
+    std::fs::File::create(&path).unwrap().set_len(40_000_000).unwrap();
+    let media = |path: &std::path::Path| {
+        part(Content::Media {
+            path: path.to_owned(),
+            sent_as: MediaKind::Video,
+            mime: "video/mp4".to_owned(),
+            name: "film.mp4".to_owned(),
+            caption: None,
+        })
+    };
+    let rows =
+        [("", 30, 500, 520), ("timeoutSeconds: 900,", 900, 900, 900), ("timeoutSeconds: 60,", 60, 120, 520)];
+    for (settings, text_limit, small, large) in rows {
+        let scene = Scene::with(settings).await;
+        let limit = |part: &Part| scene.bot.request_limit(part).as_secs();
+        assert_eq!(limit(&text("hi", None)), text_limit, "{settings}");
+        assert_eq!(limit(&media(&dir.path().join("none.mp4"))), small, "{settings}");
+        assert_eq!(limit(&media(&path)), large, "{settings}");
+    }
+}

@@ -29,7 +29,7 @@ struct Found {
 pub(super) fn run(context: &Context, args: &ResolveArgs) -> Outcome {
     let config = context.config()?;
     let channel = chosen(context, args.channel.as_deref())?;
-    let default = Platforms::default().default_account(config, channel.info().id).unwrap_or_default();
+    let default = Platforms::default().sending_account(config, channel.info().id).unwrap_or_default();
     let id = args.account.as_deref().map_or(default, openclaw_sessions::key::normalize_account_id);
     let account =
         channel.account(config, &id).map_err(|why| Failure::new("account", format!("Error: {why}")))?;

@@ -49,6 +49,8 @@ pub(super) struct Platform {
     /// How long each conversation that has a turn to wait for still waits, and how often it was asked.
     turns: Mutex<HashMap<String, Duration>>,
     turns_asked: watch::Sender<usize>,
+    /// How long it grants a request.
+    limit: Mutex<Duration>,
 }
 
 #[derive(Default)]
@@ -72,7 +74,13 @@ impl Platform {
             release: Notify::new(),
             turns,
             turns_asked,
+            limit: Mutex::default(),
         })
+    }
+
+    /// From now on one request may take so long.
+    pub(super) fn grants(&self, limit: Duration) {
+        *self.limit.lock() = limit;
     }
 
     /// From now on a conversation waits so long for its turn, or not any more.
@@ -177,6 +185,10 @@ impl Sends for Platform {
             }
             None => Turn::Now,
         }
+    }
+
+    fn request_limit(&self) -> Duration {
+        *self.limit.lock()
     }
 
     fn send<'a>(
