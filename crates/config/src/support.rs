@@ -427,8 +427,9 @@ mod tests {
         let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
         // Keys that are taken and do nothing here are told of.
-        let groups = json!({"-1": {"errorPolicy": "silent"}});
-        let telegram = json!({"errorPolicy": "once", "silentErrorReplies": true, "groups": groups});
+        let groups = json!({"-1": {"errorPolicy": "silent", "enabled": true}});
+        let telegram =
+            json!({"botToken": "t", "errorPolicy": "once", "silentErrorReplies": true, "groups": groups});
         found.clear();
         walk(&json!({"channels": {"telegram": telegram}}), &mut Vec::new(), &mut found);
         let expect = ["errorPolicy", "silentErrorReplies", "groups.-1.errorPolicy"];
