@@ -7,6 +7,7 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::channel_troubles::connected;
 use crate::telegram::{bot, last_said, open};
@@ -116,6 +117,44 @@ async fn a_storm_of_refusals_is_waited_out_in_order() {
     };
     assert_eq!((of(5), of(6), of(7)), (vec!["a1", "a2", "a3"], vec!["b1", "b2"], vec!["c1", "c2"]));
     assert!(!server.has_faults(), "each refusal was met");
+}
+
+/// Who posts to a webhook goes away before the answer, and posts again until there is one.
+#[tokio::test]
+async fn a_webhook_whose_poster_hangs_up_loses_and_doubles_nothing() {
+    const PEOPLE: i64 = 40;
+    const SECRET: &str = "a-secret-of-the-test";
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let port = openclaw_testkit::ReservedPort::any().unwrap().number().unwrap();
+    let mut section = open();
+    section["webhookUrl"] = json!(format!("http://127.0.0.1:{port}/telegram-webhook"));
+    section["webhookSecret"] = json!(SECRET);
+    section["webhookPort"] = json!(port);
+    let gateway = bot(&server, &model, section, json!({"session": {"dmScope": "per-peer"}})).await;
+    server.nth_answer("setWebhook", 1).await;
+    for person in 0..PEOPLE {
+        let mut update = private_message(100 + person, "hello");
+        update["update_id"] = json!(9_000 + person);
+        let body = update.to_string();
+        let request = format!(
+            "POST /telegram-webhook HTTP/1.1\r\nHost: localhost\r\nX-Telegram-Bot-Api-Secret-Token: {SECRET}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut poster = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        poster.write_all(request.as_bytes()).await.unwrap();
+        drop(poster);
+        assert_eq!(server.push_to_webhook(update).await, 200);
+    }
+    let mut found: Vec<i64> = seen(&server, usize::try_from(PEOPLE).unwrap(), &gateway)
+        .await
+        .into_iter()
+        .map(|(to, _)| to)
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, (100..100 + PEOPLE).collect::<Vec<_>>());
+    assert_eq!(gateway.fates().await.unwrap(), json!({"run": PEOPLE}));
 }
 
 /// The platform refuses the old id and names the new one.

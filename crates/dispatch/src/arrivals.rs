@@ -49,7 +49,7 @@ impl Dispatch {
     }
 }
 
-/// Notes what becomes of events. Should the disk refuse, it is decided once more by the next start.
+/// Notes what becomes of events. Should the disk refuse, the journal tries it again.
 async fn decide(shared: &Shared, numbers: &[i64], fate: Fate) {
     tracing::debug!(?numbers, ?fate, "decided");
     let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: shared.clock.now_ms() };

@@ -454,6 +454,9 @@ impl Update {
             Self::Abort(..)
             | Self::Drop { .. }
             | Self::Tried { .. }
+            // Left open, it would be decided once more by the next start: a stop would stop what was said behind it.
+            | Self::Decided { .. }
+            | Self::Reworded { .. }
             | Self::Notice { .. }
             | Self::Told { .. }
             | Self::DropLines(_) => true,

@@ -161,34 +161,39 @@ impl InboundSink for Sink {
     fn take(&self, events: Vec<Inbound>) -> ChannelFuture<'_, Result<(), NotTaken>> {
         Box::pin(async move {
             let Self(desks) = self;
-            let shared = desks.dispatch.shared();
-            let received_at = shared.clock.now_ms();
-            let seen = desks.door.see(&desks.dispatch, &events.iter().collect::<Vec<_>>()).await;
-            let new = events.iter().zip(&seen).map(|(event, seen)| NewArrival {
-                event: event.clone(),
-                received_at,
-                fate: seen.fate().cloned(),
-            });
-            let stored =
-                shared.journal.arrive(new.collect()).await.map_err(|error| NotTaken(error.to_string()))?;
-            let Some(inserts) = stored else {
-                return Err(NotTaken("too many messages wait; they are fetched again later".to_owned()));
-            };
-            for ((event, seen), insert) in events.into_iter().zip(seen).zip(inserts) {
-                match insert {
-                    ArrivalInsert::New(number) => match seen.fate() {
-                        Some(fate) => tracing::debug!(number, ?fate, "decided at the door"),
-                        None => desks.hand(Waiting { number, event, received_at, seen, in_memory: None }),
-                    },
-                    ArrivalInsert::Known => {
-                        tracing::debug!(channel = %event.address.channel, event = %event.native_id, "brought twice, taken once");
-                    }
-                }
-            }
-            // A desk that accepts a message syncs its arrival too. What the platform hears of must outlive the machine.
-            shared.journal.synced().await.map_err(|error| NotTaken(error.to_string()))
+            // Whoever brings them may go away meanwhile, such as who posts to a webhook: what is stored has to come to its desk all the same.
+            let taking = desks.dispatch.shared().accepting.spawn(take(Arc::clone(desks), events));
+            taking.await.unwrap_or_else(|error| Err(NotTaken(error.to_string())))
         })
     }
+}
+
+async fn take(desks: Arc<Desks>, events: Vec<Inbound>) -> Result<(), NotTaken> {
+    let shared = desks.dispatch.shared();
+    let received_at = shared.clock.now_ms();
+    let seen = desks.door.see(&desks.dispatch, &events.iter().collect::<Vec<_>>()).await;
+    let new = events.iter().zip(&seen).map(|(event, seen)| NewArrival {
+        event: event.clone(),
+        received_at,
+        fate: seen.fate().cloned(),
+    });
+    let stored = shared.journal.arrive(new.collect()).await.map_err(|error| NotTaken(error.to_string()))?;
+    let Some(inserts) = stored else {
+        return Err(NotTaken("too many messages wait; they are fetched again later".to_owned()));
+    };
+    for ((event, seen), insert) in events.into_iter().zip(seen).zip(inserts) {
+        match insert {
+            ArrivalInsert::New(number) => match seen.fate() {
+                Some(fate) => tracing::debug!(number, ?fate, "decided at the door"),
+                None => desks.hand(Waiting { number, event, received_at, seen, in_memory: None }),
+            },
+            ArrivalInsert::Known => {
+                tracing::debug!(channel = %event.address.channel, event = %event.native_id, "brought twice, taken once");
+            }
+        }
+    }
+    // A desk that accepts a message syncs its arrival too. What the platform hears of must outlive the machine.
+    shared.journal.synced().await.map_err(|error| NotTaken(error.to_string()))
 }
 
 #[cfg(test)]
