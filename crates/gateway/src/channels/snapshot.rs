@@ -372,9 +372,11 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
             Silence::NobodyListed => format!(
                 "Name who is heard in channels.{channel}.groupAllowFrom, or set groupPolicy to \"open\""
             ),
-            Silence::OwnListEmpty => format!(
-                "Name who is heard in the allowFrom of channels.{channel}.groups[\"{group}\"] or of its topic, or take that list away"
-            ),
+            Silence::OwnListEmpty => {
+                format!(
+                    "Name who is heard in its allowFrom below channels.{channel}.groups, or take that out"
+                )
+            }
         };
         found.push(issue(IssueKind::Config, &message, fix));
     }
