@@ -322,8 +322,7 @@ fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
     let triggers: Vec<&str> =
         names.triggers.iter().copied().filter(|trigger| trigger.trim().starts_with('/')).collect();
     body.starts_with('/')
-        && (stop::is_stop(&body)
-            || find_trigger(&triggers, &body, &body, Authority::Granted).is_some())
+        && (stop::is_stop(&body) || find_trigger(&triggers, &body, &body, Authority::Granted).is_some())
 }
 
 /// Tells words from commands.

@@ -222,7 +222,11 @@ mod tests {
     fn the_words_that_name_us_are_told_as_they_are_written() {
         let mark = |kind: &str, offset: i64, length: i64| json!({"type": kind, "offset": offset, "length": length, "user": {"id": 7}});
         let rows = [
-            ("@our_BOT hi @our_BOT", json!([mark("mention", 0, 8), mark("mention", 12, 8)]), vec!["@our_BOT"]),
+            (
+                "@our_BOT hi @our_BOT",
+                json!([mark("mention", 0, 8), mark("mention", 12, 8)]),
+                vec!["@our_BOT"],
+            ),
             ("😀 Clawd", json!([mark("text_mention", 3, 5)]), vec!["Clawd"]),
             ("hey /stop@our_bot", json!([mark("bot_command", 4, 13)]), vec!["@our_bot"]),
             ("hi @bob", json!([mark("mention", 3, 4)]), vec![]),

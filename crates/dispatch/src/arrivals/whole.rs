@@ -44,8 +44,7 @@ pub(super) fn primary(parts: &[Admitted]) -> Option<&Admitted> {
     if !is_of_album(first) {
         return Some(last);
     }
-    let has_words =
-        |part: &&Admitted| part.message().is_some_and(|message| !message.text.trim().is_empty());
+    let has_words = |part: &&Admitted| part.message().is_some_and(|message| !message.text.trim().is_empty());
     parts.iter().find(has_words).or(Some(first))
 }
 

@@ -25,10 +25,32 @@ mod tests {
 
     #[test]
     fn a_stop_stands_alone() {
-        for text in ["/stop", " /STOP ", "stop", "Esc", "abort", "wait", "exit", "interrupt\n", "/stop:", "/stop\nnow", "[Chat Bob] Bob: stop"] {
+        for text in [
+            "/stop",
+            " /STOP ",
+            "stop",
+            "Esc",
+            "abort",
+            "wait",
+            "exit",
+            "interrupt\n",
+            "/stop:",
+            "/stop\nnow",
+            "[Chat Bob] Bob: stop",
+        ] {
             assert!(is_stop(text), "{text:?}");
         }
-        for text in ["", "stop it", "/stop now", "stop.", "please wait", "/abort", "/stop: now", "stop\nnow", "/stopped"] {
+        for text in [
+            "",
+            "stop it",
+            "/stop now",
+            "stop.",
+            "please wait",
+            "/abort",
+            "/stop: now",
+            "stop\nnow",
+            "/stopped",
+        ] {
             assert!(!is_stop(text), "{text:?}");
         }
     }
