@@ -17,6 +17,8 @@ pub(crate) mod offline;
 mod press;
 mod record;
 mod silent_groups;
+#[cfg(test)]
+mod tests;
 mod trace;
 mod whole;
 
