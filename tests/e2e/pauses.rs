@@ -66,7 +66,7 @@ fn deliveries(event: &Value) -> Vec<Value> {
 fn sent_and_taken_back(event: &Value) -> (usize, usize) {
     let all = deliveries(event);
     let sent = all.iter().filter(|one| one["state"] == "sent").count();
-    (sent, all.iter().filter(|one| one["isDiscarded"] == true).count())
+    (sent, all.iter().filter(|one| one["discarded"] == true).count())
 }
 
 /// Spec `streaming.md` §4, `queue.md` §6.2.
