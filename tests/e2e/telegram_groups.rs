@@ -81,6 +81,52 @@ async fn only_mentions_in_groups_are_acknowledged_unless_told_otherwise() {
     drop(gateway);
 }
 
+fn photo(album: &str, id: i64, caption: &str) -> Value {
+    let mut update = group_message(-100, 5, "");
+    let message = update["message"].as_object_mut().unwrap();
+    message.remove("text");
+    let name = format!("{album}-{id}");
+    let file = json!({"file_id": name, "file_unique_id": name, "width": 1, "height": 1, "file_size": 70});
+    message.insert("photo".to_owned(), json!([file]));
+    message.insert("media_group_id".to_owned(), json!(album));
+    message.insert("message_id".to_owned(), json!(id));
+    message.insert("caption".to_owned(), json!(caption));
+    if caption.starts_with("@fake_test_bot") {
+        let mark = json!([{"type": "mention", "offset": 0, "length": 14}]);
+        message.insert("caption_entities".to_owned(), mark);
+    }
+    update
+}
+
+/// Whom an album speaks to is decided once it is whole. Of one that speaks to nobody no file is fetched.
+#[tokio::test]
+async fn an_album_of_a_group_is_whole_where_one_caption_speaks_to_the_bot() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let _gateway = bot(&server, &model, json!({"groupPolicy": "open"}), json!({})).await;
+    let updates = [
+        photo("theirs", 21, ""),
+        photo("theirs", 22, "look, Bob"),
+        photo("ours", 33, ""),
+        photo("ours", 32, "@fake_test_bot compare these"),
+        photo("ours", 31, ""),
+    ];
+    for update in updates {
+        server.push(update);
+    }
+    let sent = server.nth_call("sendMessage", 1).await.params;
+    assert_eq!(sent["reply_parameters"]["message_id"], json!(32), "{sent}");
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("@fake_test_bot compare these\n") && said.contains("[message_id: 32]"), "{said}");
+    assert!(said.contains("look, Bob"), "what was said to others is told with it: {said}");
+    let mut fetched: Vec<String> =
+        server.calls("getFile").iter().map(|call| call.params["file_id"].to_string()).collect();
+    fetched.sort();
+    fetched.dedup();
+    assert_eq!(fetched, ["\"ours-31\"", "\"ours-32\"", "\"ours-33\""]);
+    assert_eq!(model.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn what_is_edited_before_it_is_told_is_told_as_it_is_now() {
     let server = TelegramServer::start().await;

@@ -70,6 +70,7 @@ fn events(group: &str, said: Vec<(String, InboundMessage)>) -> Vec<Inbound> {
             let own = (at + 1).to_string();
             let message_id = if message.message_id.is_empty() { own } else { message.message_id.clone() };
             Inbound {
+                unique_id: None,
                 native_id: format!("{group}:{}", at + 1),
                 address: Address {
                     channel: "telegram".to_owned(),
