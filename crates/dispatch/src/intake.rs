@@ -83,7 +83,11 @@ pub(crate) async fn place(
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
         return Err(DispatchError::QueueFull(session_key));
     }
-    let (request, may_send) = runner.decide(&session_key, request).await?;
+    let (mut request, may_send) = runner.decide(&session_key, request).await?;
+    // What was said meanwhile is told to the agent with what is said to the agent.
+    if request.to_gateway().is_for_gateway_alone() || request.behind_reset() == Some("") {
+        request.arrivals.context.clear();
+    }
     // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
     if is_new && !may_send && !request.to_gateway().is_for_gateway_alone() {
         return Err(DispatchError::SendBlocked);

@@ -313,3 +313,32 @@ async fn a_crash_before_it_is_decided_tears_nothing_apart() {
     openclaw_channels::InboundSink::take(&Sink(desks), vec![second]).await.unwrap();
     assert_eq!(fates(&rig, &["-crash"]).await, ["(1 2)"]);
 }
+
+/// Commands tell the agent nothing of what was said before them.
+#[tokio::test]
+async fn what_is_noted_waits_behind_commands_for_what_is_said_to_the_agent() {
+    let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+    let rig = rig(dir.path(), &model, 0).await;
+    let sink = Sink(Desks::new(rig.dispatch.clone()));
+    let rows = [
+        ("-status", "@clawd_bot /status"),
+        ("-think", "@clawd_bot /think high"),
+        ("-new", "@clawd_bot /new"),
+        ("-words", "@clawd_bot /think high what now?"),
+        ("-said", "@clawd_bot hi"),
+    ];
+    for (group, words) in rows {
+        let said = vec![text(BOB, "lunch at noon"), text(ADA, words)];
+        openclaw_channels::InboundSink::take(&sink, events(group, said)).await.unwrap();
+    }
+    fates(&rig, &[]).await;
+    let journal = &rig.dispatch.shared().journal;
+    let mut waits = Vec::new();
+    for (group, _) in rows {
+        let at = events(group, vec![text(BOB, "")]).remove(0).address;
+        if !journal.noted_arrivals(&at, i64::MAX, 10).await.unwrap().is_empty() {
+            waits.push(group);
+        }
+    }
+    assert_eq!(waits, ["-status", "-think", "-new"]);
+}
