@@ -29,6 +29,13 @@ fn numbers(model: &ModelServer) -> Vec<usize> {
     model.requests().iter().flat_map(told).collect()
 }
 
+/// No file comes, however often it is asked for while this goes on.
+fn silence(server: &TelegramServer) {
+    for _ in 0..20 {
+        server.fail("getFile", Fault::Silence);
+    }
+}
+
 /// The first message's file does not come, so that all behind it waits: through a kill, and with another chat beside it.
 #[tokio::test]
 async fn what_a_chat_says_too_fast_is_told_once_in_order_after_a_kill() {
@@ -39,9 +46,7 @@ async fn what_a_chat_says_too_fast_is_told_once_in_order_after_a_kill() {
         "session": {"dmScope": "per-peer"},
     });
     let mut gateway = bot(&server, &model, open(), queue).await;
-    for _ in 0..2 {
-        server.fail("getFile", Fault::Silence);
-    }
+    silence(&server);
     server.add_file("late", "photos/late.jpg", &b"no picture"[..]);
     let mut first = said(5, 0, "");
     let message = first["message"].as_object_mut().unwrap();
@@ -81,7 +86,7 @@ async fn a_flood_is_left_in_the_inbox_and_a_stop_stops_it_there() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("ok")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.fail("getFile", Fault::Silence);
+    silence(&server);
     let mut first = said(5, 0, "");
     let photo =
         json!([{"file_id": "late", "file_unique_id": "late", "width": 1, "height": 1, "file_size": 70}]);
