@@ -103,7 +103,8 @@ fn photo(album: &str, id: i64, caption: &str) -> Value {
 async fn an_album_of_a_group_is_whole_where_one_caption_speaks_to_the_bot() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let _gateway = bot(&server, &model, json!({"groupPolicy": "open"}), json!({})).await;
+    let section = json!({"groupPolicy": "open", "replyToMode": "first"});
+    let _gateway = bot(&server, &model, section, json!({})).await;
     let updates = [
         photo("theirs", 21, ""),
         photo("theirs", 22, "look, Bob"),
