@@ -253,13 +253,12 @@ mod tests {
             json!({"botToken": "1:t", "groupPolicy": "open", "groupAllowFrom": ["7"], "groups": {"*": {}}});
         let rig = Rig::at(dir.path(), &model, json!({"channels": {"telegram": telegram}}), clock).await;
         let desks = Desks::new(rig.dispatch.clone());
-        let sink = Sink(Arc::clone(&desks));
         let stop = |number, at| {
             let message = InboundMessage { text: "/stop".to_owned(), ..InboundMessage::default() };
             Inbound { event: InboundEvent::Message(Box::new(message)), at, ..said(number) }
         };
         // The first has just been said, the second waited for us.
-        sink.take(vec![stop(1, HOUR), stop(2, HOUR - 6 * MINUTE)]).await.unwrap();
+        take(desks, vec![stop(1, HOUR), stop(2, HOUR - 6 * MINUTE)]).await.unwrap();
         // Nothing else ran meanwhile.
         now.store(3 * HOUR, Ordering::SeqCst);
         let journal = &rig.dispatch.shared().journal;
@@ -320,8 +319,7 @@ mod tests {
         let telegram = json!({"botToken": "1:t", "groupPolicy": "open", "groups": {"*": {}}});
         let rig = Rig::with_config(dir.path(), &model, json!({"channels": {"telegram": telegram}})).await;
         let desks = Desks::new(rig.dispatch.clone());
-        let sink = Sink(Arc::clone(&desks));
-        sink.take((0..SAID).map(said).collect()).await.unwrap();
+        take(Arc::clone(&desks), (0..SAID).map(said).collect()).await.unwrap();
         // Nothing else ran meanwhile.
         assert_eq!(desks.in_memory.available_permits(), 0);
         let journal = &rig.dispatch.shared().journal;
