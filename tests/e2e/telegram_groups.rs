@@ -102,7 +102,7 @@ fn photo(album: &str, id: i64, caption: &str) -> Value {
 #[tokio::test]
 async fn an_album_of_a_group_is_whole_where_one_caption_speaks_to_the_bot() {
     let server = TelegramServer::start().await;
-    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let model = ModelServer::answering(|_| Reply::text("[[reply_to_current]] here")).await;
     let section = json!({"groupPolicy": "open", "replyToMode": "first"});
     let _gateway = bot(&server, &model, section, json!({})).await;
     let updates = [
