@@ -1,7 +1,8 @@
 //! The desk of one conversation: decides about what happens there, in the order in which it happened.
 //!
 //! What was let in waits here for what belongs to it (albums, cut texts, what is typed at once), then for its files. In a group, whether it
-//! speaks to the agent is decided once it is [whole](super::whole). A message that asks to stop waits for nothing: all that comes is looked at as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
+//! speaks to the agent is decided once it is whole ([`whole`]). A message that asks to stop waits for nothing: all that comes is looked at
+//! as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
 
 use std::pin::Pin;
 use std::sync::Arc;
