@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::{history, turn};
 use crate::gateway;
-use crate::telegram::bot;
+use crate::telegram::{all_sent, bot};
 
 /// The bot's owner.
 fn owner() -> Value {
@@ -309,23 +309,27 @@ async fn a_restart_is_said_before_it_happens_and_the_same_process_comes_back() {
     drop(gateway);
 }
 
-/// Killed at once after a command was sent: it is done and told once, whatever of it the first process had done.
+/// Killed at once after a command was sent: it is done and told once, whatever of it the first process had done. Its own try to tell it is
+/// refused, so that nobody can be in doubt whether it arrived.
 #[tokio::test]
 async fn a_command_is_told_once_although_the_gateway_dies_between() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("from the model")).await;
     let mut gateway = bot(&server, &model, owner(), json!({})).await;
     for round in 1..=3 {
+        server.fail("sendMessage", Fault::Slower(1));
         server.push(private_message(5, "/usage tokens"));
         server.all_confirmed().await;
         gateway.kill().await.unwrap();
         gateway.start().await.unwrap();
-        let said = server.nth_call("sendMessage", round).await;
-        assert_eq!(said.params["text"], "⚙️ Usage footer: tokens.");
+        server.has_made("what the command says", |made| made.len() == round).await;
+        all_sent(&gateway).await;
     }
-    let mut sent = 3;
-    let said = told(&server, &mut sent, private_message(5, "/whoami")).await;
-    assert!(said.starts_with("🧭 Identity"), "nothing was told twice before it: {said}");
+    server.push(private_message(5, "/whoami"));
+    server.has_made("what comes behind them", |made| made.len() == 4).await;
+    let said: Vec<_> = server.made().iter().map(|made| made["text"].as_str().unwrap().to_owned()).collect();
+    assert!(said[..3].iter().all(|said| said == "⚙️ Usage footer: tokens."), "{said:?}");
+    assert!(said[3].starts_with("🧭 Identity"), "nothing was told twice before it: {said:?}");
     let mut client = gateway.client().await.unwrap();
     let kept = history(&mut client, "main").await;
     assert_eq!(kept.iter().filter(|line| line.contains("Usage footer: tokens.")).count(), 3, "{kept:?}");

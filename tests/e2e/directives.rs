@@ -7,7 +7,7 @@ use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::{end, history, send, turn};
-use crate::telegram::bot;
+use crate::telegram::{all_sent, bot};
 
 /// A model that thinks.
 fn thinker() -> Value {
@@ -258,6 +258,7 @@ async fn a_command_among_words_is_answered_at_once_and_once() {
     model.arrived(1).await;
     let said = model.requests()[0].last_user_text();
     assert!(said.contains("hey what is up"), "{said}");
+    all_sent(&gateway).await;
     gateway.crash_and_restart().await.unwrap();
     server.nth_answer("sendMessage", 2).await;
     gate.open();

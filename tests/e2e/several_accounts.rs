@@ -5,7 +5,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, private_message};
 use serde_json::json;
 
-use crate::telegram::{bot, last_said, open, run};
+use crate::telegram::{all_sent, bot, last_said, open, run};
 
 async fn server_and_model() -> (TelegramServer, ModelServer) {
     (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("here")).await)
@@ -88,6 +88,7 @@ async fn lists_of_groups_and_topics_hold_in_open_groups_and_topics_have_files_of
     let (first, other) = (topic(&names, "42"), topic(&names, "43"));
     assert_eq!((names.len(), first.len(), other.len()), (3, 1, 1), "{names:?}");
     // It goes on in the same file behind a crash, and a new conversation has a new one.
+    all_sent(&gateway).await;
     gateway.crash_and_restart().await.unwrap();
     server.push(forum_message(-100, 42, 5, "once more"));
     server.nth_call("sendMessage", 4).await;

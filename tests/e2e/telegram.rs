@@ -8,6 +8,7 @@ use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, p
 use serde_json::{Value, json};
 
 use crate::gateway;
+use crate::telegram_groups::until;
 
 /// Between two words of a slow answer.
 const PACE: Duration = Duration::from_millis(400);
@@ -27,6 +28,18 @@ pub(crate) async fn bot(
     });
     merge(&mut config, rest);
     gateway().fake_model(&model.v1()).config(config).start().await.unwrap()
+}
+
+/// Waits until the receipts of all that was sent are stored. Where the process dies before that, nobody can tell whether it arrived, and it is
+/// sent once more.
+pub(crate) async fn all_sent(gateway: &GatewayUnderTest) {
+    let mut client = gateway.client().await.unwrap();
+    until("nothing waits for its receipt", async || {
+        let status = client.request("channels.status", json!({})).await.unwrap();
+        let accounts = status["channelAccounts"]["telegram"].as_array().unwrap();
+        accounts.iter().all(|account| account["outboxPending"] == 0).then_some(())
+    })
+    .await;
 }
 
 pub(crate) fn merge(into: &mut Value, more: Value) {

@@ -46,8 +46,11 @@ async fn a_clock_that_is_ahead_makes_no_command_late_and_the_owner_is_told() {
 
     // Somebody sets the clock.
     server.set_clock_ahead(0);
-    let said = answer(&server, command(&server, 0, 23)).await;
-    assert!(!said.contains(LATE), "{said}");
+    // Three answers say so: two messages take that many.
+    for id in [23, 24] {
+        let said = answer(&server, command(&server, 0, id)).await;
+        assert!(!said.contains(LATE), "{said}");
+    }
     gateway.logged("this machine's clock agrees with Telegram's again").await.unwrap();
     until("nothing is wrong", async || {
         (!ok(&gateway, &["channels", "status"]).await.contains("clock")).then_some(())
