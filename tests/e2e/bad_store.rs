@@ -247,24 +247,28 @@ async fn a_read_only_directory_can_be_read_and_refuses_in_plain_words() {
     assert_eq!(history(&mut client, "main").await, expected);
 }
 
-/// Rewrites the store as an editor does, every ten milliseconds until it is told to stop; gives the last number written.
+/// Rewrites the store as a careful editor does, every ten milliseconds until it is told to stop; gives the last number written. What was written
+/// since it read would be gone with its old text, as if somebody had deleted it: it begins again then.
 fn scribble(store: &Path, stop: &AtomicBool, in_place: &AtomicBool) -> u64 {
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(10));
         let Ok(text) = std::fs::read(store) else { continue };
         let Ok(mut rows) = serde_json::from_slice::<Value>(&text) else { continue };
-        number += 1;
-        rows["agent:main:by-hand"] = json!({"sessionId": "hand", "updatedAt": 5, "counter": number});
-        rows["agent:main:s0"]["note"] = json!(number);
-        let text = format!("{rows:#}");
+        rows["agent:main:by-hand"] = json!({"sessionId": "hand", "updatedAt": 5, "counter": number + 1});
+        rows["agent:main:s0"]["note"] = json!(number + 1);
+        let edited = format!("{rows:#}");
+        let beside = store.with_extension("edited");
+        std::fs::write(&beside, &edited).unwrap();
+        if std::fs::read(store).ok().as_ref() != Some(&text) {
+            continue;
+        }
         if in_place.load(Ordering::Relaxed) {
-            std::fs::write(store, text).unwrap();
+            std::fs::write(store, edited).unwrap();
         } else {
-            let beside = store.with_extension("edited");
-            std::fs::write(&beside, text).unwrap();
             std::fs::rename(&beside, store).unwrap();
         }
+        number += 1;
     }
     number
 }

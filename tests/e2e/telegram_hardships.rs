@@ -126,7 +126,8 @@ async fn a_webhook_whose_poster_hangs_up_loses_and_doubles_nothing() {
     const SECRET: &str = "a-secret-of-the-test";
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let port = openclaw_testkit::ReservedPort::any().unwrap().number().unwrap();
+    let reserved = openclaw_testkit::ReservedPort::any().unwrap();
+    let port = reserved.number().unwrap();
     let mut section = open();
     section["webhookUrl"] = json!(format!("http://127.0.0.1:{port}/telegram-webhook"));
     section["webhookSecret"] = json!(SECRET);

@@ -23,7 +23,7 @@ mod outage;
 mod updates;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,6 +36,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+
+use crate::ReservedPort;
 
 pub use fault::Fault;
 pub use multipart::Upload;
@@ -139,8 +141,9 @@ impl TelegramServer {
 
     /// Starts one for the bot of this id.
     pub async fn start_for(bot: i64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap_or_else(|error| panic!("bind: {error}"));
-        let address = listener.local_addr().unwrap_or_else(|error| panic!("address: {error}"));
+        let reserved = ReservedPort::any().unwrap_or_else(|error| panic!("bind: {error}"));
+        let number = reserved.number().unwrap_or_else(|error| panic!("address: {error}"));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
         let state = State {
             bot,
             token: format!("{bot}:TEST-token-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
@@ -167,7 +170,8 @@ impl TelegramServer {
         };
         let (changes, outage) = (watch::Sender::new(0), watch::Sender::new(None));
         let shared = Arc::new(Shared { state: Mutex::new(state), changes, outage });
-        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        let listener = listen(address).await;
+        let task = tokio::spawn(accept(listener, (address, reserved), Arc::clone(&shared)));
         Self { address, shared, task }
     }
 
@@ -447,7 +451,16 @@ impl Shared {
     }
 }
 
-async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
+async fn listen(address: SocketAddr) -> TcpListener {
+    TcpListener::bind(address).await.unwrap_or_else(|error| panic!("listen: {error}"))
+}
+
+/// The port stays ours while nobody listens on it.
+async fn accept(
+    mut listener: TcpListener,
+    (address, _reserved): (SocketAddr, ReservedPort),
+    shared: Arc<Shared>,
+) {
     let mut outage = shared.outage.subscribe();
     loop {
         let mut connections = tokio::task::JoinSet::new();
@@ -456,9 +469,9 @@ async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
             _ = outage.wait_for(|outage| *outage == Some(Outage::Refuses)) => {}
         }
         connections.shutdown().await;
-        let closed = outage::close(listener);
+        drop(listener);
         let _ = outage.wait_for(|outage| *outage != Some(Outage::Refuses)).await;
-        listener = closed.listen().unwrap_or_else(|error| panic!("listen: {error}"));
+        listener = listen(address).await;
     }
 }
 

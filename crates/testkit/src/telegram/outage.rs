@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::Response;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use super::{DEADLINE, answer};
-use crate::ReservedPort;
 
 /// What every caller meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,19 +29,6 @@ impl Outage {
             }
         }
     }
-}
-
-/// Closes a port, which stays ours.
-///
-/// # Panics
-/// When it can't be kept.
-pub(super) fn close(listener: TcpListener) -> ReservedPort {
-    let closed = || {
-        let address = listener.local_addr()?;
-        drop(listener);
-        ReservedPort::at(address)
-    };
-    closed().unwrap_or_else(|error| panic!("close: {error}"))
 }
 
 /// Waits until an outage has begun.
