@@ -297,6 +297,10 @@ mod tests {
         let gate::Verdict::Admitted(admitted) = gate::judge(dispatch, waiting).await else {
             panic!("it is heard");
         };
+        // What the start began has ended: from here on it is the message that is being accepted.
+        while !shared.accepting.is_empty() {
+            tokio::task::yield_now().await;
+        }
         let cancel = CancellationToken::new();
         let mut work = Box::pin(handover::work(dispatch.clone(), vec![*admitted], cancel.clone()));
         while shared.accepting.is_empty() {
