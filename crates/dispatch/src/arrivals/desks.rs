@@ -201,7 +201,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use jiff::tz::TimeZone;
-    use openclaw_channels::{Conversation, ConversationKind, InboundEvent, InboundMessage, Sender};
+    use openclaw_channels::{InboundEvent, InboundMessage};
     use serde_json::json;
 
     use tokio_util::sync::CancellationToken;
@@ -209,38 +209,20 @@ mod tests {
     use super::*;
     use crate::arrivals::{gate, handover};
     use crate::clock::Clock;
+    use crate::testing::group_event::group_event;
     use crate::testing::{FakeModel, PATIENCE, Rig};
 
     const MINUTE: i64 = 60_000;
     const HOUR: i64 = 60 * MINUTE;
 
     fn said(number: usize) -> Inbound {
-        Inbound {
-            native_id: format!("update:{number}"),
-            unique_id: None,
-            address: Address {
-                channel: "telegram".to_owned(),
-                account: "default".to_owned(),
-                target: "-100".to_owned(),
-                thread: None,
-            },
-            conversation: Conversation {
-                kind: ConversationKind::Group,
-                title: None,
-                thread_title: None,
-                is_forum: false,
-                space: None,
-                descriptions: Vec::new(),
-            },
-            sender: Sender { id: "7".to_owned(), ..Sender::default() },
-            event: InboundEvent::Message(Box::new(InboundMessage {
-                message_id: number.to_string(),
-                text: "nobody is spoken to".to_owned(),
-                mentions: openclaw_channels::Mentions { can_tell: true, ..Default::default() },
-                ..InboundMessage::default()
-            })),
-            at: 0,
-        }
+        let message = InboundMessage {
+            message_id: number.to_string(),
+            text: "nobody is spoken to".to_owned(),
+            mentions: openclaw_channels::Mentions { can_tell: true, ..Default::default() },
+            ..InboundMessage::default()
+        };
+        group_event(&format!("update:{number}"), "-100", message)
     }
 
     #[tokio::test]

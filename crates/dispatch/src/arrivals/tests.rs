@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use openclaw_channels::{
-    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, MediaKind, MediaRef,
-    Mentions, Quoted, Sender,
+    ConversationKind, Inbound, InboundMessage, MediaKind, MediaRef, Mentions, Quoted, Sender,
 };
 use serde_json::json;
 
 use super::Fate;
 use super::desks::{Desks, Sink};
+use crate::testing::group_event::group_event;
 use crate::testing::{FakeModel, PATIENCE, Rig, crash};
 
 const ADA: &str = "5";
@@ -69,26 +69,11 @@ fn events(group: &str, said: Vec<(String, InboundMessage)>) -> Vec<Inbound> {
         .map(|(at, (sender, message))| {
             let own = (at + 1).to_string();
             let message_id = if message.message_id.is_empty() { own } else { message.message_id.clone() };
+            let message = InboundMessage { message_id, ..message };
             Inbound {
-                unique_id: None,
-                native_id: format!("{group}:{}", at + 1),
-                address: Address {
-                    channel: "telegram".to_owned(),
-                    account: "default".to_owned(),
-                    target: group.to_owned(),
-                    thread: None,
-                },
-                conversation: Conversation {
-                    kind: ConversationKind::Group,
-                    title: None,
-                    thread_title: None,
-                    is_forum: false,
-                    space: None,
-                    descriptions: Vec::new(),
-                },
                 sender: Sender { id: sender, ..Sender::default() },
-                event: InboundEvent::Message(Box::new(InboundMessage { message_id, ..message })),
                 at: jiff::Timestamp::now().as_millisecond(),
+                ..group_event(&format!("{group}:{}", at + 1), group, message)
             }
         })
         .collect()

@@ -1,10 +1,11 @@
 //! The part of the suite about events of chat platforms, and about the answers that are stored with the end of a run.
 
-use openclaw_channels::{Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender};
+use openclaw_channels::{Inbound, InboundEvent, InboundMessage};
 
 use super::*;
 use crate::arrivals::{Arrivals, Routed};
 use crate::outbox::DeliveryState;
+use crate::testing::group_event::group_event;
 
 on_each! {
     events_wait_in_the_order_of_arrival_until_they_are_decided_about
@@ -21,31 +22,14 @@ on_each! {
 }
 
 fn event(native_id: &str, target: &str, thread: Option<&str>) -> Inbound {
-    Inbound {
-        native_id: native_id.to_owned(),
-        unique_id: None,
-        address: Address {
-            channel: "telegram".to_owned(),
-            account: "default".to_owned(),
-            target: target.to_owned(),
-            thread: thread.map(str::to_owned),
-        },
-        conversation: Conversation {
-            kind: ConversationKind::Group,
-            title: None,
-            thread_title: None,
-            is_forum: false,
-            space: None,
-            descriptions: Vec::new(),
-        },
-        sender: Sender { id: "7".to_owned(), ..Sender::default() },
-        event: InboundEvent::Message(Box::new(InboundMessage {
-            message_id: format!("m-{native_id}"),
-            text: format!("text of {native_id}"),
-            ..InboundMessage::default()
-        })),
-        at: 500,
-    }
+    let message = InboundMessage {
+        message_id: format!("m-{native_id}"),
+        text: format!("text of {native_id}"),
+        ..InboundMessage::default()
+    };
+    let mut event = Inbound { at: 500, ..group_event(native_id, target, message) };
+    event.address.thread = thread.map(str::to_owned);
+    event
 }
 
 fn routed() -> Routed {
