@@ -147,6 +147,25 @@ async fn what_is_edited_before_it_is_told_is_told_as_it_is_now() {
     assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
 }
 
+#[tokio::test]
+async fn what_is_edited_while_more_is_waited_for_is_answered_as_it_is_now() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let settings = json!({"messages": {"inbound": {"debounceMs": 3000}}});
+    let _gateway = bot(&server, &model, json!({"allowFrom": [5]}), settings).await;
+    let mut first = private_message(5, "book a table for two");
+    first["message"]["message_id"] = json!(21);
+    let mut edited = first.clone();
+    server.push(first);
+    edited["message"]["text"] = json!("book a table for four");
+    edited["message"]["edit_date"] = json!(1_735_787_050);
+    server.push(json!({"edited_message": edited["message"]}));
+    server.nth_call("sendMessage", 1).await;
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("a table for four") && !said.contains("two"), "{said}");
+    assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
+}
+
 /// Whoever may write in a group chooses what their lines look like.
 #[tokio::test]
 async fn nobody_in_a_group_speaks_in_the_name_of_another() {

@@ -356,7 +356,7 @@ pub(crate) enum Update {
         /// When.
         now: i64,
     },
-    /// A message that waits as context says something else now.
+    /// A message that waits, to be decided about or as context, says something else now.
     Reworded {
         /// Where it was said.
         conversation: Address,

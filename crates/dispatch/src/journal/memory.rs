@@ -453,7 +453,7 @@ impl State {
             }
             Update::Reworded { conversation, message_id, text } => {
                 let waits = |arrived: &&mut Arrived| {
-                    matches!(arrived.decided, Some((Fate::Noted, _)))
+                    matches!(arrived.decided, None | Some((Fate::Noted, _)))
                         && arrived.told_in.is_none()
                         && arrived.new.event.address.target == conversation.target
                         && arrived.new.event.address.account == conversation.account

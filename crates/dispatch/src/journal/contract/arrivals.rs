@@ -232,7 +232,9 @@ async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
     };
     assert_eq!(journal.update(edit("m-b", "-1")).await, Ok(true));
     assert_eq!(journal.update(edit("m-a", "-2")).await, Ok(false), "another conversation");
-    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it is no context");
+    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(true), "nothing is decided about it");
+    decide(&journal, &numbers[2..], Fate::handled("stop")).await;
+    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it does not wait");
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let noted = journal.noted_arrivals(&event("", "-1", None).address, i64::MAX, 10).await.unwrap();
     let words = |arrival: &StoredArrival| match &arrival.event.as_ref().unwrap().event {
