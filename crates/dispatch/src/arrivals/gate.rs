@@ -11,7 +11,7 @@ use openclaw_channels::access::{
     written_owners,
 };
 use openclaw_channels::{
-    Address, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
+    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
@@ -238,7 +238,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         Seen::Refused(fate) => return Err(fate.into()),
         Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
     };
-    let inbound = routed(&event);
+    let inbound = routed(address, &event.conversation);
     let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
         Fate::dropped(ROUTE)
@@ -312,15 +312,14 @@ fn command_text(event: &Inbound, names: &Mentioned) -> String {
 }
 
 /// Where it goes, as routing wants to know it.
-fn routed(event: &Inbound) -> routing::Inbound {
-    let address = &event.address;
-    let kind = match event.conversation.kind {
+fn routed(address: &Address, conversation: &Conversation) -> routing::Inbound {
+    let kind = match conversation.kind {
         ConversationKind::Direct => PeerKind::Direct,
         ConversationKind::Group => PeerKind::Group,
         ConversationKind::Channel => PeerKind::Channel,
     };
     let is_direct = kind == PeerKind::Direct;
-    let thread_id = address.thread.clone().filter(|_| is_direct || event.conversation.is_forum);
+    let thread_id = address.thread.clone().filter(|_| is_direct || conversation.is_forum);
     routing::Inbound {
         channel: address.channel.clone(),
         account_id: Some(address.account.clone()),
@@ -439,17 +438,24 @@ async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to:
 
 /// What is no message: of a reaction the agent hears with its next turn; what waits says what it says now.
 async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Verdict {
-    let Inbound { address, sender, event, at, .. } = event;
+    let Inbound { address, conversation, sender, event, at, .. } = event;
     match event {
         InboundEvent::Reaction { message_id, emoji, removed } => {
+            let ours = sent_to(dispatch, &address, &message_id).await;
             let is_told = match access.reaction_notifications {
                 ReactionNotifications::Off => false,
                 ReactionNotifications::All => true,
-                ReactionNotifications::Own => is_ours(dispatch, &address, &message_id).await,
+                ReactionNotifications::Own => ours.is_some(),
             };
             if !is_told {
                 return Fate::dropped(REACTION).into();
             }
+            // Telegram does not say in which topic somebody reacts: we know where we sent the message.
+            let there = ours.filter(|ours| ours.thread.is_some()).and_then(|ours| {
+                let settings = dispatch.runner().settings();
+                routing::resolve(&settings.sessions, &routed(&ours, &conversation)).ok()
+            });
+            let key = there.map_or_else(|| route.session_key.clone(), |there| there.session_key);
             let name = sender.name.as_deref().unwrap_or(&sender.id);
             let by =
                 sender.username.as_ref().map_or_else(|| name.to_owned(), |user| format!("{name} (@{user})"));
@@ -464,7 +470,7 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
                 address.target,
                 sender.id
             );
-            dispatch.runner().deps.system_events.enqueue(&route.session_key, &text, Some(&context), at);
+            dispatch.runner().deps.system_events.enqueue(&key, &text, Some(&context), at);
             Fate::handled("reaction").into()
         }
         InboundEvent::Edited { message_id, text } => {
@@ -482,9 +488,9 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
     }
 }
 
-/// Whether we sent a message: where nobody can tell, it is not ours.
-async fn is_ours(dispatch: &Dispatch, at: &Address, message_id: &str) -> bool {
-    let sent = dispatch.shared().journal.has_sent(at, message_id).await;
+/// Where we sent a message to: where nobody can tell, it is not ours.
+async fn sent_to(dispatch: &Dispatch, at: &Address, message_id: &str) -> Option<Address> {
+    let sent = dispatch.shared().journal.sent_to(at, message_id).await;
     sent.inspect_err(|error| tracing::warn!(%error, "whose message a reaction is to can't be told"))
         .unwrap_or_default()
 }
