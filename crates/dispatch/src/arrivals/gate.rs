@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Entry, GroupView, Mentioned, PairingStore, ReactionNotifications,
-    written_owners,
+    AccessSettings, Admission, Denial, DmPolicy, Entry, GroupView, Mentioned, PairingStore,
+    ReactionNotifications, written_owners,
 };
 use openclaw_channels::{
     Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
@@ -235,7 +235,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
             drop(place);
             return Err(fate.into());
         }
-        Seen::Refused(fate) => return Err(fate.into()),
+        Seen::Refused(fate) | Seen::Denied { fate, .. } => return Err(fate.into()),
         Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
     };
     let inbound = routed(address, &event.conversation);
@@ -252,8 +252,8 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
     let names = Arc::new(names(config, &route));
     let command_text = command_text(&event, &names);
     let standing = standing(platforms, config, &access, &event, &admission);
-    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event, &command_text) {
-        handover::refuse_command(dispatch, &event).await;
+    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event) {
+        handover::refuse_command(dispatch, &event, Denial::Unauthorised.text("")).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED).into());
     }
     let hears_reasons = hears_reasons(config, &access, &event, standing);
@@ -540,11 +540,12 @@ fn standing(
 }
 
 /// Whether it is a command that the platform's own menu offers; such a one is answered, also where it is refused (spec `channels.md` §7.5).
-fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound, command_text: &str) -> bool {
+pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound) -> bool {
     let is_native = Utterance::of(event).is_some_and(|one| one.message.is_native_command);
     let Address { channel, account, .. } = &event.address;
     is_native
-        && commands::is_in_menu(command_text, &config.commands)
+        // No name of the agent stands before it.
+        && commands::is_in_menu(&command_text(event, &Mentioned::default()), &config.commands)
         && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
 }
 
