@@ -275,6 +275,24 @@ async fn a_run_stays_where_the_settings_keep_it() {
     );
 }
 
+/// As in OpenClaw 2026.2.9: it says nothing new there.
+#[tokio::test]
+async fn a_reaction_is_not_held() {
+    let server = TelegramServer::start().await;
+    let args = json!({"action": "react", "target": "9", "messageId": "11", "emoji": "👍"});
+    let model = calling(args, "Done.").await;
+    let within = json!({"tools": {"message": {"crossContext": {"allowWithinProvider": false}}}});
+    let _gateway = bot(&server, &model, open(), within).await;
+    server.push(group_message(-100, 5, "like what nine said"));
+    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "Done.");
+    let reacted = server.calls("setMessageReaction");
+    assert!(
+        reacted.iter().any(|call| call.params["chat_id"] == 9),
+        "{:?}",
+        tool_result(&model.requests()[1])
+    );
+}
+
 #[tokio::test]
 async fn the_command_line_does_what_agents_do() {
     let server = TelegramServer::start().await;

@@ -37,6 +37,7 @@ async fn a_skill_is_called_by_its_command_or_its_name() {
         ("/HELLO_WORLD in two\nlines", ask("hello-world", "\n\nUser input:\nin two\nlines")),
         ("/skill Hello_World now", ask("hello-world", "\n\nUser input:\nnow")),
         ("/status_2", ask("status", "")),
+        ("/new /hello_world now", ask("hello-world", "\n\nUser input:\nnow")),
         // No command of a skill.
         ("/hello-world", "/hello-world".to_owned()),
         ("/silent x", "/silent x".to_owned()),

@@ -1,7 +1,9 @@
 //! Who is heard on Telegram, who is told so, and what buttons and names do there.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
+use openclaw_testkit::telegram::{
+    Fault, TelegramServer, button, forum_message, group_message, private_message,
+};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -208,6 +210,39 @@ async fn a_command_of_the_menu_that_may_not_be_given_is_refused_in_words() {
     assert_eq!(server.nth_call("sendMessage", 3).await.params["text"], "yes");
     assert_eq!(told(&server, -200), Vec::<String>::new());
     assert_eq!(told(&server, 9), [REFUSED]);
+}
+
+/// Spec `channels.md` §7.5.
+#[tokio::test]
+async fn whom_a_list_names_hears_why_a_command_of_the_menu_is_not_heard() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let off = json!({"enabled": false});
+    let section = json!({
+        "allowFrom": [5], "groups": {"-100": off, "-300": {"topics": {"7": off}}, "-400": {"groupPolicy": "disabled"}},
+    });
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let rows = [
+        (group_message(-100, 5, "/status"), -100, "This group is disabled."),
+        (forum_message(-300, 7, 5, "/status"), -300, "This topic is disabled."),
+        (group_message(-400, 5, "/status"), -400, "Telegram group commands are disabled."),
+        (group_message(-200, 5, "/status"), -200, "This group is not allowed."),
+    ];
+    for (at, (update, chat, expect)) in rows.into_iter().enumerate() {
+        // Strangers hear nothing, and nobody hears something for words.
+        let mut of_stranger = chosen(update.clone());
+        of_stranger["message"]["from"]["id"] = json!(9);
+        server.push(of_stranger);
+        server.push(update.clone());
+        server.push(chosen(update));
+        let sent = server.nth_call("sendMessage", at + 1).await.params;
+        assert_eq!((&sent["chat_id"], &sent["text"]), (&json!(chat), &json!(expect)));
+        assert_eq!(sent["message_thread_id"], if chat == -300 { json!(7) } else { Value::Null });
+    }
+    server.push(private_message(5, "hello"));
+    assert_eq!(server.nth_call("sendMessage", 5).await.params["text"], "yes");
+    let tally = gateway.fates().await.unwrap();
+    assert_eq!((&tally["handled"], &tally["dropped"]), (&json!(4), &json!(8)), "{tally:?}");
 }
 
 #[tokio::test]

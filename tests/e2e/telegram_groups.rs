@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
-use openclaw_testkit::telegram::{TelegramServer, group_message, private_message, reaction};
+use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, private_message, reaction};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -144,6 +144,25 @@ async fn what_is_edited_before_it_is_told_is_told_as_it_is_now() {
     server.nth_call("sendMessage", 1).await;
     let said = model.requests()[0].last_user_text();
     assert!(said.contains("lunch at one") && !said.contains("noon"), "{said}");
+    assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
+}
+
+#[tokio::test]
+async fn what_is_edited_while_more_is_waited_for_is_answered_as_it_is_now() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("yes")).await;
+    let settings = json!({"messages": {"inbound": {"debounceMs": 3000}}});
+    let _gateway = bot(&server, &model, json!({"allowFrom": [5]}), settings).await;
+    let mut first = private_message(5, "book a table for two");
+    first["message"]["message_id"] = json!(21);
+    let mut edited = first.clone();
+    server.push(first);
+    edited["message"]["text"] = json!("book a table for four");
+    edited["message"]["edit_date"] = json!(1_735_787_050);
+    server.push(json!({"edited_message": edited["message"]}));
+    server.nth_call("sendMessage", 1).await;
+    let said = model.requests()[0].last_user_text();
+    assert!(said.contains("a table for four") && !said.contains("two"), "{said}");
     assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
 }
 
@@ -292,6 +311,33 @@ async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
     let said = model.requests()[1].body["messages"].to_string();
     assert!(said.contains("Telegram reaction added: 👍 by Ada Lovelace (@user5) on msg 501"), "{said}");
     assert!(!said.contains("🔥"), "{said}");
+}
+
+/// Telegram does not say in which topic it was.
+#[tokio::test]
+async fn a_reaction_in_a_forum_is_told_in_the_topic_of_the_message() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let section = json!({"groupPolicy": "open", "groups": {"-100": {"requireMention": false}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.push(forum_message(-100, 7, 5, "hello"));
+    server.nth_answer("sendMessage", 1).await;
+    let mut client = gateway.client().await.unwrap();
+    until("the answer is noted as sent", async || {
+        let traced = client.request("trace", json!({})).await.unwrap();
+        (traced["events"][0]["run"]["deliveries"][0]["state"] == "sent").then_some(())
+    })
+    .await;
+    let mut reacted = reaction(-100, 5, 501, &[], &["👍"]);
+    reacted["message_reaction"]["chat"]["is_forum"] = json!(true);
+    server.push(reacted);
+    server.all_confirmed().await;
+    for (at, topic) in [(1, 1), (2, 7)] {
+        server.push(forum_message(-100, topic, 5, "and?"));
+        server.nth_answer("sendMessage", at + 1).await;
+        let said = model.requests()[at].body["messages"].to_string();
+        assert_eq!(said.contains("Telegram reaction added: 👍"), topic == 7, "{topic}: {said}");
+    }
 }
 
 #[tokio::test]

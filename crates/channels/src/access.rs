@@ -14,5 +14,5 @@ pub mod settings;
 pub use elsewhere::{named_elsewhere, written_owners};
 pub use mention::Mentioned;
 pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
-pub use rules::{Admission, Gate, Group as GroupView, Silence, Speaker};
+pub use rules::{Admission, Denial, Gate, Group as GroupView, Silence, Speaker};
 pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};

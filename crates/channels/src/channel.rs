@@ -18,8 +18,8 @@ use crate::access::Admission;
 use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
-    Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaRef, Outgoing, Part, Receipt,
-    Repeats, RetryPolicy, SendError, Sender, Words,
+    Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaKind, MediaRef, Outgoing, Part,
+    Receipt, Repeats, RetryPolicy, SendError, Sender, Words,
 };
 
 /// A future of a channel.
@@ -438,10 +438,8 @@ fn too_large(size: u64, limit: u64) -> String {
 pub enum Activity {
     /// Words are written.
     Typing,
-    /// A voice message is recorded.
-    Recording,
-    /// A file is sent.
-    Uploading,
+    /// A file of this kind is sent.
+    Uploading(MediaKind),
 }
 
 /// Why an action was not done. Models are told this.

@@ -152,8 +152,8 @@ pub(crate) trait Journal: Send + Sync {
     /// How many events there are of each [`Fate`], by its name; `waiting` are those without one.
     fn arrival_tally(&self) -> JournalFuture<'_, Vec<(String, u64)>>;
 
-    /// Whether a message of a conversation is one that was sent from here, as far as that is remembered: a day.
-    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool>;
+    /// Where a message of a conversation was sent to, its thread included, if that was done from here and is remembered: a day.
+    fn sent_to(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, Option<Address>>;
 
     /// What waits for an account of a channel, and what was given up.
     fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts>;
@@ -356,7 +356,7 @@ pub(crate) enum Update {
         /// When.
         now: i64,
     },
-    /// A message that waits as context says something else now.
+    /// A message that waits, to be decided about or as context, says something else now.
     Reworded {
         /// Where it was said.
         conversation: Address,

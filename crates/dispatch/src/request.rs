@@ -195,9 +195,11 @@ impl Request {
         found.map(|found| found.rest)
     }
 
-    /// Whether the commands of skills have to be known to decide about it.
-    pub(crate) fn may_call_skill(&self) -> bool {
-        self.is_chat() && !self.is_forwarded() && commands::skill::may_be_one(self.command_text())
+    /// Whether the commands of skills have to be known to decide about it. What follows `/new` may call one too.
+    pub(crate) fn may_call_skill(&self, settings: &Settings) -> bool {
+        let behind_reset = self.reset(settings);
+        let text = behind_reset.as_deref().unwrap_or_else(|| self.command_text());
+        self.is_chat() && !self.is_forwarded() && commands::skill::may_be_one(text)
     }
 
     fn intent(&self, behind_reset: Option<&str>, settings: &Settings, skills: &[SkillCommand]) -> Intent {

@@ -1,5 +1,6 @@
 //! A dispatcher in a temporary state directory with a model server that does what a test says.
 
+pub(crate) mod group_event;
 pub(crate) mod send_only;
 
 use std::collections::{BTreeMap, VecDeque};

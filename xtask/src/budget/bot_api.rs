@@ -152,8 +152,15 @@ fn serve(socket: &TcpStream, shared: &Shared) -> Result<()> {
                 json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": "private"}, "text": "x"})
                     .to_string()
             }
-            "getMe" => json!({"id": 7001, "is_bot": true, "first_name": "Budget", "username": "budget_bot"})
-                .to_string(),
+            "getMe" => {
+                // The number of a bot begins its token.
+                let id = token.split(':').next().unwrap_or_default();
+                json!({
+                    "id": id.parse::<i64>().unwrap_or_default(), "is_bot": true, "first_name": "Budget",
+                    "username": format!("budget_{id}_bot"),
+                })
+                .to_string()
+            }
             _ => "true".to_owned(),
         };
         let answer = format!("{{\"ok\":true,\"result\":{result}}}");

@@ -52,6 +52,34 @@ impl std::fmt::Display for Silence {
     }
 }
 
+/// Why somebody may give no command in a group, in the words that clients of OpenClaw know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// The group is switched off.
+    GroupDisabled,
+    /// The topic is.
+    TopicDisabled,
+    /// They are not among those who may.
+    Unauthorised,
+    /// All groups of the account are switched off.
+    GroupsDisabled,
+    /// Other groups are listed.
+    GroupNotListed,
+}
+
+impl Denial {
+    /// What they are told on a platform of this name.
+    pub fn text(self, platform: &str) -> String {
+        match self {
+            Self::GroupDisabled => "This group is disabled.".to_owned(),
+            Self::TopicDisabled => "This topic is disabled.".to_owned(),
+            Self::Unauthorised => "You are not authorized to use this command.".to_owned(),
+            Self::GroupsDisabled => format!("{platform} group commands are disabled."),
+            Self::GroupNotListed => "This group is not allowed.".to_owned(),
+        }
+    }
+}
+
 /// Somebody who is heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
@@ -148,6 +176,41 @@ impl Speaker<'_> {
         };
         let silence = if has_own_list { Silence::OwnListEmpty } else { Silence::NobodyListed };
         (names_nobody && !is_wanted).then_some(silence)
+    }
+
+    /// What somebody is told who is not heard in a group and chooses a command of the menu there, in the order of OpenClaw 2026.2.9. `None` for
+    /// whom neither a list of the account nor one of these owners names: strangers would make it talk in any group that they take it into.
+    pub fn denial(&self, owners: &[String]) -> Option<Denial> {
+        if self.conversation.kind == ConversationKind::Direct || self.sender.is_self || self.sender.is_bot {
+            return None;
+        }
+        let group = self.settings.group(&self.address.target);
+        let topic = group.and_then(|group| group.topic(self.topic()?));
+        let is_listed = group.is_some() || self.settings.groups.is_empty();
+        let rules: Vec<&GroupRules> = topic.into_iter().chain(group.map(|group| &group.rules)).collect();
+        let lists =
+            [own_list(&rules), self.settings.group_allow_from.as_ref(), self.settings.allow_from.as_ref()];
+        let owners: Vec<String> = owners.iter().filter_map(|entry| self.channel.allow_entry(entry)).collect();
+        if !self.names(&owners) && !lists.into_iter().any(|list| self.names(&self.entries(list))) {
+            return None;
+        }
+        let heard_in = self.heard_in(&rules);
+        let is_named = heard_in.iter().any(|entry| entry == "*") || self.names(&heard_in);
+        let policy = self.policy(&rules);
+        let is_off = |rules: Option<&GroupRules>| rules.is_some_and(|rules| rules.enabled == Some(false));
+        if is_off(group.map(|group| &group.rules)) {
+            Some(Denial::GroupDisabled)
+        } else if is_off(topic) {
+            Some(Denial::TopicDisabled)
+        } else if own_list(&rules).is_some() && !is_named {
+            Some(Denial::Unauthorised)
+        } else if policy == GroupPolicy::Disabled {
+            Some(Denial::GroupsDisabled)
+        } else if policy == GroupPolicy::Allowlist && !is_named {
+            Some(Denial::Unauthorised)
+        } else {
+            (!is_listed).then_some(Denial::GroupNotListed)
+        }
     }
 
     /// What is set for the group, what counts first in front; `None` where others are listed and it is not.
@@ -317,6 +380,17 @@ mod tests {
         thread: Option<&str>,
         sender: &str,
     ) -> Gate {
+        asked(section, paired, kind, thread, sender, |speaker| speaker.gate())
+    }
+
+    fn asked<T>(
+        section: &Value,
+        paired: &[&str],
+        kind: ConversationKind,
+        thread: Option<&str>,
+        sender: &str,
+        ask: impl FnOnce(Speaker<'_>) -> T,
+    ) -> T {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
         let text = json!({"channels": {"telegram": section}}).to_string();
@@ -339,15 +413,14 @@ mod tests {
         };
         let sender = Sender { id: sender.to_owned(), ..Sender::default() };
         let paired: Vec<String> = paired.iter().map(|id| (*id).to_owned()).collect();
-        Speaker {
+        ask(Speaker {
             channel: &Telegram,
             settings: &settings,
             paired: &paired,
             address: &address,
             conversation: &conversation,
             sender: &sender,
-        }
-        .gate()
+        })
     }
 
     fn outcome(gate: &Gate) -> &'static str {
@@ -471,6 +544,50 @@ mod tests {
             let gate = gate(&section, &["7"], ConversationKind::Group, Some("5"), "7");
             assert_eq!(outcome(&gate), expect, "{section}");
         }
+    }
+
+    /// Spec `channels.md` §7.5.
+    #[test]
+    fn who_is_named_somewhere_hears_why_a_command_of_the_menu_is_refused() {
+        let off = json!({"enabled": false});
+        let rows = [
+            (json!({"allowFrom": [7], "groups": {"-100": off}}), Some(Denial::GroupDisabled)),
+            (json!({"allowFrom": [7], "groups": {"*": off}}), Some(Denial::GroupDisabled)),
+            (
+                json!({"allowFrom": [7], "groups": {"-100": {"topics": {"5": off}}}}),
+                Some(Denial::TopicDisabled),
+            ),
+            (json!({"allowFrom": [7], "groups": {"-100": {"topics": {"6": off}}}}), None),
+            (
+                json!({"allowFrom": [7], "groupPolicy": "open", "groups": {"-100": {"allowFrom": [8]}}}),
+                Some(Denial::Unauthorised),
+            ),
+            (json!({"allowFrom": [7], "groupAllowFrom": [8]}), Some(Denial::Unauthorised)),
+            (json!({"allowFrom": [7], "groupPolicy": "disabled"}), Some(Denial::GroupsDisabled)),
+            (json!({"groupAllowFrom": [7], "groups": {"-200": {}}}), Some(Denial::GroupNotListed)),
+            (json!({"allowFrom": [7]}), None),
+            // Strangers.
+            (json!({"allowFrom": [8], "groups": {"-100": off}}), None),
+            (json!({"allowFrom": ["*"], "groupPolicy": "open", "groups": {"-100": off}}), None),
+            (json!({"allowFrom": ["*"], "groupPolicy": "open", "groups": {"-200": {}}}), None),
+            (json!({"groupPolicy": "disabled"}), None),
+        ];
+        let told = |section: &Value, sender: &str, owners: &[String]| {
+            let ask = |speaker: Speaker<'_>| {
+                // Whoever is heard is told nothing.
+                let is_heard = matches!(speaker.gate(), Gate::Heard(_));
+                (is_heard, speaker.denial(owners))
+            };
+            asked(section, &[], ConversationKind::Group, Some("5"), sender, ask)
+        };
+        for (section, expect) in &rows {
+            let (is_heard, denial) = told(section, "7", &[]);
+            assert_eq!(denial, *expect, "{section}");
+            assert!(!is_heard || denial.is_none(), "{section}");
+        }
+        let section = json!({"groups": {"-100": off}});
+        assert_eq!(told(&section, "7", &["telegram:7".to_owned()]).1, Some(Denial::GroupDisabled));
+        assert_eq!(told(&section, "7", &["*".to_owned()]).1, None);
     }
 
     #[test]

@@ -26,8 +26,8 @@ use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread
 use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Content, Exit,
-    FetchError, Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats, RetryPolicy,
-    SendError, Target, Turn, Unusable, Words,
+    FetchError, Fetched, MediaKind, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats,
+    RetryPolicy, SendError, Target, Turn, Unusable, Words,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -217,7 +217,8 @@ impl Bot {
         self.pace.lock().parked(chat, Instant::now()).is_some()
     }
 
-    async fn activity(&self, at: &Address, activity: Activity) -> Result<(), SendError> {
+    /// Shows what is done. One that Telegram refuses is not asked for again.
+    pub(super) async fn activity(&self, at: &Address, activity: Activity) -> Result<(), SendError> {
         let chat = self.current(&at.target);
         if self.is_parked(&chat) {
             // Not worth a request where there are too many already.
@@ -225,8 +226,13 @@ impl Bot {
         }
         let action = match activity {
             Activity::Typing => "typing",
-            Activity::Recording => "record_voice",
-            Activity::Uploading => "upload_document",
+            Activity::Uploading(MediaKind::Image) => "upload_photo",
+            Activity::Uploading(MediaKind::Video | MediaKind::Animation) => "upload_video",
+            Activity::Uploading(MediaKind::VideoNote) => "upload_video_note",
+            Activity::Uploading(MediaKind::Voice) => "record_voice",
+            Activity::Uploading(MediaKind::Audio | MediaKind::Document | MediaKind::Sticker) => {
+                "upload_document"
+            }
         };
         let mut params = json!({"chat_id": chat_id(&chat), "action": action});
         if let Some(thread) = thread::to_show(at) {

@@ -23,7 +23,7 @@ const LATE: &str = "(delayed) ";
 pub(super) struct Request {
     pub(super) method: &'static str,
     pub(super) params: Value,
-    pub(super) upload: Option<Upload>,
+    pub(super) upload: Option<(MediaKind, Upload)>,
 }
 
 /// What is left out because Telegram refused it.
@@ -71,13 +71,14 @@ pub(super) fn request(
             Request { method: "sendMessage", params, upload: None }
         }
         Content::Media { path, sent_as, mime, name, caption } => {
-            let (method, field) = method_of(*sent_as, without);
+            let kind = kind_of(*sent_as, without);
+            let (method, field) = method_of(kind);
             if let Some(words) = caption.as_ref().filter(|_| !without.caption && field != "video_note") {
                 write_words(&mut params, "caption", words, late, without);
             }
             let upload =
                 Upload { field, path: path.clone(), mime: mime.clone(), name: file_name(name, path) };
-            Request { method, params, upload: Some(upload) }
+            Request { method, params, upload: Some((kind, upload)) }
         }
         Content::Poll { question, options, multiple, hours: _ } => {
             // Polls of bots close after ten minutes at most or never: hours can't be said.
@@ -133,10 +134,16 @@ fn write_words(params: &mut Value, key: &str, words: &Words, late: &str, without
 }
 
 /// The method for a file, and its field.
-fn method_of(kind: MediaKind, without: Without) -> (&'static str, &'static str) {
+fn kind_of(kind: MediaKind, without: Without) -> MediaKind {
     match kind {
-        MediaKind::Voice if without.kind => ("sendAudio", "audio"),
-        _ if without.kind => ("sendDocument", "document"),
+        MediaKind::Voice if without.kind => MediaKind::Audio,
+        _ if without.kind => MediaKind::Document,
+        _ => kind,
+    }
+}
+
+fn method_of(kind: MediaKind) -> (&'static str, &'static str) {
+    match kind {
         MediaKind::Image => ("sendPhoto", "photo"),
         MediaKind::Animation => ("sendAnimation", "animation"),
         MediaKind::Video => ("sendVideo", "video"),
@@ -244,7 +251,7 @@ mod tests {
                 request.params.get("caption").is_some(),
                 request.upload.is_some() && method != "sendVideoNote"
             );
-            assert!(request.upload.is_none_or(|upload| upload.name == "a.bin"));
+            assert!(request.upload.is_none_or(|(_, upload)| upload.name == "a.bin"));
         }
     }
 
@@ -270,7 +277,7 @@ mod tests {
     #[test]
     fn what_is_no_picture_goes_as_a_file() {
         let without = Without { kind: true, ..Without::default() };
-        assert_eq!(method_of(MediaKind::Image, without).0, "sendDocument");
-        assert_eq!(method_of(MediaKind::Voice, without).0, "sendAudio");
+        assert_eq!(method_of(kind_of(MediaKind::Image, without)).0, "sendDocument");
+        assert_eq!(method_of(kind_of(MediaKind::Voice, without)).0, "sendAudio");
     }
 }

@@ -1,6 +1,7 @@
 //! Sends a part. One request, unless Telegram refuses something of it that can be left out: then another without it. A refusal says
 //! that nothing was sent, so nothing comes twice.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use super::account::Bot;
 use super::failure::{ApiError, Refusal};
 use super::outgoing::{Request, Without, keyboard, request};
 use super::wire::Wire as _;
-use crate::{Attempt, Content, Outgoing, Part, Receipt, SendError, Words};
+use crate::{Activity, Address, Attempt, Content, MediaKind, Outgoing, Part, Receipt, SendError, Words};
 
 /// Things that can be left out, and a move.
 const MOST_REPAIRS: usize = 6;
@@ -19,6 +20,10 @@ const PIECE: usize = 2000;
 const PIECE_TRIES: u32 = 4;
 /// Longest wait between them.
 const PIECE_WAIT: Duration = Duration::from_secs(60);
+/// How often it is shown that a file is on its way: Telegram forgets it after five seconds.
+const SHOWN_EVERY: Duration = Duration::from_secs(4);
+/// And how many times: two minutes, as typing.
+const MOST_SHOWN: u32 = 30;
 
 /// Sends a part whose turn it is.
 pub(super) async fn send(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
@@ -47,7 +52,7 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
     let mut without = Without::default();
     for _ in 0..MOST_REPAIRS {
         let request = request(outgoing, &chat, attempt, without, &bot.settings);
-        let error = match issue(bot, &request).await {
+        let error = match issue(bot, outgoing.address, &request).await {
             Ok(message) => return Ok(receipt(&message)),
             Err(error) => error,
         };
@@ -82,11 +87,27 @@ fn told(bot: &Bot, part: &Part, chat: &str, error: ApiError) -> SendError {
     }
 }
 
-async fn issue(bot: &Bot, request: &Request) -> Result<Value, ApiError> {
-    match &request.upload {
-        Some(upload) => bot.client.upload(request.method, &request.params, upload).await,
-        None => bot.client.call(request.method, &request.params).await,
+async fn issue(bot: &Bot, at: &Address, request: &Request) -> Result<Value, ApiError> {
+    let Some((kind, upload)) = &request.upload else {
+        return bot.client.call(request.method, &request.params).await;
+    };
+    // Nothing is shown once the file has come.
+    tokio::select! { biased;
+        done = bot.client.upload(request.method, &request.params, upload) => done,
+        never = show_upload(bot, at, *kind) => match never {},
     }
+}
+
+/// Shows that a file is on its way, for as long as typing would be shown. Whoever polls it stops when the file has come.
+async fn show_upload(bot: &Bot, at: &Address, kind: MediaKind) -> Infallible {
+    for _ in 0..MOST_SHOWN {
+        if let Err(error) = bot.activity(at, Activity::Uploading(kind)).await {
+            tracing::debug!(%error, "that a file is sent is not shown");
+            break;
+        }
+        tokio::time::sleep(SHOWN_EVERY).await;
+    }
+    std::future::pending().await
 }
 
 fn receipt(message: &Value) -> Receipt {
@@ -219,7 +240,7 @@ pub(super) fn split(text: &str, most: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Button, MediaKind};
+    use crate::Button;
 
     #[test]
     fn pieces_are_the_whole() {

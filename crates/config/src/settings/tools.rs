@@ -82,7 +82,7 @@ impl Default for CrossContext {
     }
 }
 
-/// `tools.message.crossContext.marker`. `{channel}` stands for where the message comes from.
+/// `tools.message.crossContext.marker`. `{channel}` stands for the conversation that the message comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Marker {

@@ -110,6 +110,11 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
         self.ready.pop_front()
     }
 
+    /// What is in memory.
+    pub(super) fn ready_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.ready.iter_mut().flatten()
+    }
+
     /// Takes away what is of a session of what is in memory, and gives the numbers.
     pub(super) fn stop_ready(&mut self, session: &K, of: impl Fn(&T) -> (&K, i64)) -> Vec<i64> {
         let is_stopped = |group: &Vec<T>| group.iter().any(|one| of(one).0 == session);

@@ -215,6 +215,11 @@ impl Desk {
                 decide(self.shared(), &[number], fate).await;
                 return None;
             }
+            Verdict::Edited { message_id, text } => {
+                self.reword(&message_id, &text);
+                decide(self.shared(), &[number], Fate::handled("edited")).await;
+                return None;
+            }
             Verdict::Admitted(admitted) => *admitted,
         };
         if admitted.press().is_some() && !admitted.is_stop() {
@@ -223,6 +228,15 @@ impl Desk {
             return None;
         }
         Some(admitted)
+    }
+
+    /// A message has other words now. What is not handed over yet is answered as it is now; what stays in the inbox was changed there.
+    fn reword(&mut self, message_id: &str, text: &str) {
+        let kept = self.gathering.held_mut().chain(self.backlog.ready_mut());
+        let is_it = |one: &Admitted| one.message().is_some_and(|message| message.message_id == message_id);
+        for one in kept.filter(|one| is_it(one)) {
+            one.edit(text);
+        }
     }
 
     async fn gather(&mut self, admitted: Admitted) {

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::desk::Desk;
 use super::door::{Door, Seen};
-use super::{ArrivalInsert, Fate, NewArrival, StoredArrival, decide};
+use super::{ArrivalInsert, Fate, NewArrival, StoredArrival, decide, handover};
 use crate::handle::Dispatch;
 use crate::journal::JournalError;
 
@@ -88,6 +88,10 @@ impl Desks {
         for ((number, event, received_at), seen) in readable.into_iter().zip(seen) {
             match seen {
                 Seen::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
+                Seen::Denied { fate, text } => {
+                    handover::refuse_command(&self.dispatch, &event, text).await;
+                    decide(self.dispatch.shared(), &[number], fate).await;
+                }
                 Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
                     waiting.push(Waiting { number, event, received_at, seen, in_memory: None });
                 }
@@ -183,9 +187,12 @@ async fn take(desks: Arc<Desks>, events: Vec<Inbound>) -> Result<(), NotTaken> {
     };
     for ((event, seen), insert) in events.into_iter().zip(seen).zip(inserts) {
         match insert {
-            ArrivalInsert::New(number) => match seen.fate() {
-                Some(fate) => tracing::debug!(number, ?fate, "decided at the door"),
-                None => desks.hand(Waiting { number, event, received_at, seen, in_memory: None }),
+            ArrivalInsert::New(number) => match seen {
+                Seen::Refused(fate) => tracing::debug!(number, ?fate, "decided at the door"),
+                Seen::Denied { text, .. } => handover::refuse_command(&desks.dispatch, &event, text).await,
+                Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
+                    desks.hand(Waiting { number, event, received_at, seen, in_memory: None });
+                }
             },
             ArrivalInsert::Known => {
                 tracing::debug!(channel = %event.address.channel, event = %event.native_id, "brought twice, taken once");
@@ -201,46 +208,28 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use jiff::tz::TimeZone;
-    use openclaw_channels::{Conversation, ConversationKind, InboundEvent, InboundMessage, Sender};
+    use openclaw_channels::{InboundEvent, InboundMessage};
     use serde_json::json;
 
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::arrivals::{gate, handover};
+    use crate::arrivals::gate;
     use crate::clock::Clock;
+    use crate::testing::group_event::group_event;
     use crate::testing::{FakeModel, PATIENCE, Rig};
 
     const MINUTE: i64 = 60_000;
     const HOUR: i64 = 60 * MINUTE;
 
     fn said(number: usize) -> Inbound {
-        Inbound {
-            native_id: format!("update:{number}"),
-            unique_id: None,
-            address: Address {
-                channel: "telegram".to_owned(),
-                account: "default".to_owned(),
-                target: "-100".to_owned(),
-                thread: None,
-            },
-            conversation: Conversation {
-                kind: ConversationKind::Group,
-                title: None,
-                thread_title: None,
-                is_forum: false,
-                space: None,
-                descriptions: Vec::new(),
-            },
-            sender: Sender { id: "7".to_owned(), ..Sender::default() },
-            event: InboundEvent::Message(Box::new(InboundMessage {
-                message_id: number.to_string(),
-                text: "nobody is spoken to".to_owned(),
-                mentions: openclaw_channels::Mentions { can_tell: true, ..Default::default() },
-                ..InboundMessage::default()
-            })),
-            at: 0,
-        }
+        let message = InboundMessage {
+            message_id: number.to_string(),
+            text: "nobody is spoken to".to_owned(),
+            mentions: openclaw_channels::Mentions { can_tell: true, ..Default::default() },
+            ..InboundMessage::default()
+        };
+        group_event(&format!("update:{number}"), "-100", message)
     }
 
     #[tokio::test]

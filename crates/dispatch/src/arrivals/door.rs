@@ -14,7 +14,7 @@ use openclaw_channels::{Address, Channel, ConversationKind, Inbound, InboundEven
 use openclaw_config::Config;
 use parking_lot::Mutex;
 
-use super::Fate;
+use super::{Fate, gate};
 use crate::handle::Dispatch;
 
 const NO_CHANNEL: &str = "no-channel";
@@ -26,6 +26,8 @@ pub(super) const UNREADABLE: &str = "unreadable";
 pub(super) enum Seen {
     /// It goes no further.
     Refused(Fate),
+    /// It neither, and its sender is told this.
+    Denied { fate: Fate, text: String },
     /// Its sender is heard.
     Heard {
         /// As who.
@@ -43,7 +45,7 @@ impl Seen {
     /// What became of it, if that is known already.
     pub(super) fn fate(&self) -> Option<&Fate> {
         match self {
-            Self::Refused(fate) => Some(fate),
+            Self::Refused(fate) | Self::Denied { fate, .. } => Some(fate),
             Self::Heard { .. } | Self::Asks(_) | Self::Unsaid => None,
         }
     }
@@ -109,7 +111,7 @@ impl Door {
                 view = Some(self.view(dispatch, &settings.config, channel, account));
             }
             if let Some(view) = &mut view {
-                seen.push(view.see(dispatch, event).await.unwrap_or_else(Seen::Refused));
+                seen.push(view.see(dispatch, &settings.config, event).await.unwrap_or_else(Seen::Refused));
             }
         }
         seen
@@ -150,7 +152,8 @@ pub(super) fn access(
 }
 
 impl View {
-    async fn see(&mut self, dispatch: &Dispatch, event: &Inbound) -> Result<Seen, Fate> {
+    async fn see(&mut self, dispatch: &Dispatch, config: &Config, event: &Inbound) -> Result<Seen, Fate> {
+        let platforms = &dispatch.runner().deps.platforms;
         let Rules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
         let Inbound { address, conversation, sender, .. } = event;
         match &event.event {
@@ -188,6 +191,13 @@ impl View {
                     dispatch.shared().silent_groups.note(address, conversation, silence);
                 }
                 tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
+                if why == reasons::GROUP_POLICY && gate::is_from_menu(platforms, config, event) {
+                    let owners = gate::owners(platforms, config, address);
+                    if let Some(denial) = speaker.denial(&owners) {
+                        let text = denial.text(channel.info().label);
+                        return Ok(Seen::Denied { fate: Fate::handled(why), text });
+                    }
+                }
                 Err(Fate::dropped(why))
             }
             Gate::Pairing => {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use openclaw_channels::access::rules::{Addressed, may_command, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Entry, GroupView, Mentioned, PairingStore, ReactionNotifications,
-    written_owners,
+    AccessSettings, Admission, Denial, DmPolicy, Entry, GroupView, Mentioned, PairingStore,
+    ReactionNotifications, written_owners,
 };
 use openclaw_channels::{
-    Address, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
+    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_protocol::params::sessions::GroupActivation;
@@ -43,8 +43,16 @@ const REACTION: &str = "reaction-notifications";
 pub(super) enum Verdict {
     /// It is known already.
     Decided(Fate),
+    /// It gives a message other words, which the inbox has by now.
+    Edited { message_id: String, text: String },
     /// It is a message for a session.
     Admitted(Box<Admitted>),
+}
+
+impl From<Fate> for Verdict {
+    fn from(fate: Fate) -> Self {
+        Self::Decided(fate)
+    }
 }
 
 /// Something that was let in.
@@ -104,6 +112,15 @@ impl Admitted {
         self.command_text.clone_from(&words);
         if let InboundEvent::Message(message) = &mut self.event.event {
             message.text = words;
+        }
+    }
+
+    /// Its sender has written other words in the place of its own. Whether it speaks to the agent stays as it is: an edit asks for nothing.
+    pub(super) fn edit(&mut self, text: &str) {
+        // The commands are taken out of what is late, which needs a look at the session.
+        let may_command = self.lateness != Lateness::OnTime && text.contains(['/', '!']);
+        if !may_command && self.event.reword(text) {
+            self.command_text = command_text(&self.event, &self.names);
         }
     }
 
@@ -184,7 +201,7 @@ pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
             }
             None => Verdict::Admitted(Box::new(admitted)),
         },
-        Err(fate) => Verdict::Decided(fate),
+        Err(verdict) => verdict,
     }
 }
 
@@ -203,7 +220,7 @@ async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
     dispatch.runner().read_words(key, agent, spoken.text, read).await
 }
 
-async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate> {
+async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdict> {
     let Waiting { number, event, received_at, seen, in_memory } = waiting;
     let settings = dispatch.runner().settings();
     let config = &settings.config;
@@ -216,12 +233,12 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
             let access = now()?;
             let fate = ask(dispatch, config, &access, &event, (number, received_at)).await;
             drop(place);
-            return Err(fate);
+            return Err(fate.into());
         }
-        Seen::Refused(fate) => return Err(fate),
-        Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await),
+        Seen::Refused(fate) | Seen::Denied { fate, .. } => return Err(fate.into()),
+        Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
     };
-    let inbound = routed(&event);
+    let inbound = routed(address, &event.conversation);
     let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
         Fate::dropped(ROUTE)
@@ -233,13 +250,11 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
         Err(other) => return Err(noticed(dispatch, &access, &route, *other).await),
     };
     let names = Arc::new(names(config, &route));
-    let command_text = Utterance::of(&event)
-        .map(|one| compose::command_text(&one.message.text, &[one], &names))
-        .unwrap_or_default();
+    let command_text = command_text(&event, &names);
     let standing = standing(platforms, config, &access, &event, &admission);
-    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event, &command_text) {
-        handover::refuse_command(dispatch, &event).await;
-        return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED));
+    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event) {
+        handover::refuse_command(dispatch, &event, Denial::Unauthorised.text("")).await;
+        return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED).into());
     }
     let hears_reasons = hears_reasons(config, &access, &event, standing);
     let history = access
@@ -247,7 +262,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
         .unwrap_or(HISTORY);
     if pressed.is_some() && standing.commands == Authority::Denied {
-        return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
+        return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED).into());
     }
     let admission = activated(dispatch, admission, &route).await;
     let facts = match &admission.group {
@@ -290,16 +305,21 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Fate>
     })
 }
 
+/// The words of a message as commands are read from them.
+fn command_text(event: &Inbound, names: &Mentioned) -> String {
+    let said = Utterance::of(event);
+    said.map(|one| compose::command_text(&one.message.text, &[one], names)).unwrap_or_default()
+}
+
 /// Where it goes, as routing wants to know it.
-fn routed(event: &Inbound) -> routing::Inbound {
-    let address = &event.address;
-    let kind = match event.conversation.kind {
+fn routed(address: &Address, conversation: &Conversation) -> routing::Inbound {
+    let kind = match conversation.kind {
         ConversationKind::Direct => PeerKind::Direct,
         ConversationKind::Group => PeerKind::Group,
         ConversationKind::Channel => PeerKind::Channel,
     };
     let is_direct = kind == PeerKind::Direct;
-    let thread_id = address.thread.clone().filter(|_| is_direct || event.conversation.is_forum);
+    let thread_id = address.thread.clone().filter(|_| is_direct || conversation.is_forum);
     routing::Inbound {
         channel: address.channel.clone(),
         account_id: Some(address.account.clone()),
@@ -416,19 +436,26 @@ async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to:
     Fate::handled("moved")
 }
 
-/// What is no message: of a reaction the agent hears with its next turn; what waits as context says what it says now.
-async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Fate {
-    let Inbound { address, sender, event, at, .. } = event;
+/// What is no message: of a reaction the agent hears with its next turn; what waits says what it says now.
+async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Verdict {
+    let Inbound { address, conversation, sender, event, at, .. } = event;
     match event {
         InboundEvent::Reaction { message_id, emoji, removed } => {
+            let ours = sent_to(dispatch, &address, &message_id).await;
             let is_told = match access.reaction_notifications {
                 ReactionNotifications::Off => false,
                 ReactionNotifications::All => true,
-                ReactionNotifications::Own => is_ours(dispatch, &address, &message_id).await,
+                ReactionNotifications::Own => ours.is_some(),
             };
             if !is_told {
-                return Fate::dropped(REACTION);
+                return Fate::dropped(REACTION).into();
             }
+            // Telegram does not say in which topic somebody reacts: we know where we sent the message.
+            let there = ours.filter(|ours| ours.thread.is_some()).and_then(|ours| {
+                let settings = dispatch.runner().settings();
+                routing::resolve(&settings.sessions, &routed(&ours, &conversation)).ok()
+            });
+            let key = there.map_or_else(|| route.session_key.clone(), |there| there.session_key);
             let name = sender.name.as_deref().unwrap_or(&sender.id);
             let by =
                 sender.username.as_ref().map_or_else(|| name.to_owned(), |user| format!("{name} (@{user})"));
@@ -443,26 +470,27 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
                 address.target,
                 sender.id
             );
-            dispatch.runner().deps.system_events.enqueue(&route.session_key, &text, Some(&context), at);
-            Fate::handled("reaction")
+            dispatch.runner().deps.system_events.enqueue(&key, &text, Some(&context), at);
+            Fate::handled("reaction").into()
         }
         InboundEvent::Edited { message_id, text } => {
-            let reworded = Update::Reworded { conversation: address, message_id, text };
+            let (conversation, id, words) = (address, message_id.clone(), text.clone());
+            let reworded = Update::Reworded { conversation, message_id: id, text: words };
             if let Err(error) = dispatch.shared().journal.update(reworded).await {
-                tracing::warn!(%error, "what waits as context keeps the words that it had");
+                tracing::warn!(%error, "what waits keeps the words that it had");
             }
-            Fate::handled("edited")
+            Verdict::Edited { message_id, text }
         }
-        InboundEvent::Unreadable { .. } => Fate::dropped(UNREADABLE),
+        InboundEvent::Unreadable { .. } => Fate::dropped(UNREADABLE).into(),
         InboundEvent::Message(_) | InboundEvent::Button { .. } | InboundEvent::Moved { .. } => {
-            Fate::handled("moved")
+            Fate::handled("moved").into()
         }
     }
 }
 
-/// Whether we sent a message: where nobody can tell, it is not ours.
-async fn is_ours(dispatch: &Dispatch, at: &Address, message_id: &str) -> bool {
-    let sent = dispatch.shared().journal.has_sent(at, message_id).await;
+/// Where we sent a message to: where nobody can tell, it is not ours.
+async fn sent_to(dispatch: &Dispatch, at: &Address, message_id: &str) -> Option<Address> {
+    let sent = dispatch.shared().journal.sent_to(at, message_id).await;
     sent.inspect_err(|error| tracing::warn!(%error, "whose message a reaction is to can't be told"))
         .unwrap_or_default()
 }
@@ -512,11 +540,12 @@ fn standing(
 }
 
 /// Whether it is a command that the platform's own menu offers; such a one is answered, also where it is refused (spec `channels.md` §7.5).
-fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound, command_text: &str) -> bool {
+pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound) -> bool {
     let is_native = Utterance::of(event).is_some_and(|one| one.message.is_native_command);
     let Address { channel, account, .. } = &event.address;
     is_native
-        && commands::is_in_menu(command_text, &config.commands)
+        // No name of the agent stands before it.
+        && commands::is_in_menu(&command_text(event, &Mentioned::default()), &config.commands)
         && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
 }
 

@@ -51,8 +51,6 @@ const MEGABYTE: f64 = 1024.0 * 1024.0;
 pub(super) const REFUSED: &str = "refused";
 /// How the ids of what is told of files that are too large begin.
 pub(super) const TOO_LARGE: &str = "too-large";
-/// What clients of the reference know.
-const NOT_AUTHORISED: &str = "You are not authorized to use this command.";
 /// Messages of a direct chat that were too old to be answered and are told with the next one.
 const TOO_OLD_TOLD: u32 = 50;
 /// What is told to somebody who has said nothing.
@@ -125,9 +123,9 @@ pub(super) fn told_there(what: &str, channel: &str, account: &str, target: &str)
 }
 
 /// Tells somebody who chose a command in the platform's menu that they may not give it.
-pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound) {
+pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound, text: String) {
     let id = told_once_in_a_while(dispatch, REFUSED, event);
-    send(dispatch, id, event.address.clone(), None, Part::text(NOT_AUTHORISED)).await;
+    send(dispatch, id, event.address.clone(), None, Part::text(text)).await;
 }
 
 /// Tells who sent files that one is larger than is taken; once, however many they are. The agent reads of each in its place.

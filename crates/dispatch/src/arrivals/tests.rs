@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use openclaw_channels::{
-    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, MediaKind, MediaRef,
-    Mentions, Quoted, Sender,
+    ConversationKind, Inbound, InboundEvent, InboundMessage, MediaKind, MediaRef, Mentions, Quoted, Sender,
 };
 use serde_json::json;
 
 use super::Fate;
 use super::desks::{Desks, Sink};
+use crate::testing::group_event::group_event;
 use crate::testing::{FakeModel, PATIENCE, Rig, crash};
 
 const ADA: &str = "5";
@@ -69,26 +69,11 @@ fn events(group: &str, said: Vec<(String, InboundMessage)>) -> Vec<Inbound> {
         .map(|(at, (sender, message))| {
             let own = (at + 1).to_string();
             let message_id = if message.message_id.is_empty() { own } else { message.message_id.clone() };
+            let message = InboundMessage { message_id, ..message };
             Inbound {
-                unique_id: None,
-                native_id: format!("{group}:{}", at + 1),
-                address: Address {
-                    channel: "telegram".to_owned(),
-                    account: "default".to_owned(),
-                    target: group.to_owned(),
-                    thread: None,
-                },
-                conversation: Conversation {
-                    kind: ConversationKind::Group,
-                    title: None,
-                    thread_title: None,
-                    is_forum: false,
-                    space: None,
-                    descriptions: Vec::new(),
-                },
                 sender: Sender { id: sender, ..Sender::default() },
-                event: InboundEvent::Message(Box::new(InboundMessage { message_id, ..message })),
                 at: jiff::Timestamp::now().as_millisecond(),
+                ..group_event(&format!("{group}:{}", at + 1), group, message)
             }
         })
         .collect()
@@ -341,4 +326,62 @@ async fn what_is_noted_waits_behind_commands_for_what_is_said_to_the_agent() {
         }
     }
     assert_eq!(waits, ["-status", "-think", "-new"]);
+}
+
+/// Other words for the message of this number.
+fn edited(group: &str, sender: &str, message: usize, words: &str) -> Inbound {
+    let event = InboundEvent::Edited { message_id: message.to_string(), text: words.to_owned() };
+    let mut edit = events(group, vec![text(sender, "")]).remove(0);
+    (edit.native_id, edit.event) = (format!("{group}:edit"), event);
+    edit
+}
+
+#[tokio::test]
+async fn what_is_edited_while_it_is_gathered_is_answered_as_it_is_then() {
+    let rows = [
+        ("-typed", vec![text(ADA, "@clawd_bot where is the moon?"), text(ADA, "tell me")]),
+        ("-album", vec![photo(ADA, "a", "@clawd_bot where is the moon?"), photo(ADA, "a", "")]),
+        ("-cut", vec![text(ADA, &format!("@clawd_bot where is the moon? {}", long("")))]),
+    ];
+    for (group, said) in rows {
+        let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+        let rig = rig(dir.path(), &model, 1500).await;
+        let sink = Sink(Desks::new(rig.dispatch.clone()));
+        let mut all = events(group, said);
+        all.push(edited(group, ADA, 1, "@clawd_bot where is the sun?"));
+        // Of what is said elsewhere it changes nothing.
+        all.push(edited("-other", ADA, 1, "@clawd_bot where is Mars?"));
+        openclaw_channels::InboundSink::take(&sink, all).await.unwrap();
+        fates(&rig, &[]).await;
+        model.asked(1).await;
+        let heard = model.heard(0).pop().unwrap();
+        assert!(heard.contains("where is the sun?"), "{group}: {heard}");
+        assert!(!heard.contains("moon") && !heard.contains("Mars"), "{group}: {heard}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_what_is_gathered_outlives_a_crash() {
+    let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
+    let crashed = {
+        let first = rig(dir.path(), &model, 60_000).await;
+        let sink = Sink(Desks::new(first.dispatch.clone()));
+        let mut all = events("-crash", vec![text(ADA, "@clawd_bot where is the moon?")]);
+        all.push(edited("-crash", ADA, 1, "@clawd_bot where is the sun?"));
+        openclaw_channels::InboundSink::take(&sink, all).await.unwrap();
+        let journal = &first.dispatch.shared().journal;
+        let is_edited = async {
+            let expect = [("handled".to_owned(), 1), ("waiting".to_owned(), 1)];
+            while journal.arrival_tally().await.unwrap() != expect {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, is_edited).await.expect("the edit is decided about");
+        crash(dir.path())
+    };
+    let rig = rig(crashed.path(), &model, 0).await;
+    Desks::new(rig.dispatch.clone()).take_up().await.unwrap();
+    model.asked(1).await;
+    let heard = model.heard(0).pop().unwrap();
+    assert!(heard.contains("where is the sun?") && !heard.contains("moon"), "{heard}");
 }

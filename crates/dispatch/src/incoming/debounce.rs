@@ -143,6 +143,11 @@ impl<T> Machine<T> {
         self.take(|held| held.due <= now)
     }
 
+    /// Everything that is held.
+    pub(crate) fn held_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.held.iter_mut().flat_map(|held| &mut held.items)
+    }
+
     /// What is held of somebody, and everything else that `is_ready`.
     pub(crate) fn flush(&mut self, key: &str, is_ready: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
         self.take(|held| held.key == key || is_ready(&held.items))

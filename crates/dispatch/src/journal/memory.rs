@@ -453,7 +453,7 @@ impl State {
             }
             Update::Reworded { conversation, message_id, text } => {
                 let waits = |arrived: &&mut Arrived| {
-                    matches!(arrived.decided, Some((Fate::Noted, _)))
+                    matches!(arrived.decided, None | Some((Fate::Noted, _)))
                         && arrived.told_in.is_none()
                         && arrived.new.event.address.target == conversation.target
                         && arrived.new.event.address.account == conversation.account
@@ -712,7 +712,7 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+    fn sent_to(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, Option<Address>> {
         let (at, message_id) = (conversation.clone(), message_id.to_owned());
         self.work(move |state| {
             let is_it = |item: &StoredItem| {
@@ -722,7 +722,8 @@ impl Journal for MemoryJournal {
                     && (&to.channel, &to.account, &to.target) == (&at.channel, &at.account, &at.target)
                     && ids.into_iter().any(|id| *id == message_id)
             };
-            Ok(state.deliveries.iter().any(is_it))
+            let found = state.deliveries.iter().find(|item| is_it(item));
+            Ok(found.map(|item| item.delivery.address.clone()))
         })
     }
 

@@ -196,9 +196,9 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(arrivals::tally))
     }
 
-    fn has_sent(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, bool> {
+    fn sent_to(&self, conversation: &Address, message_id: &str) -> JournalFuture<'_, Option<Address>> {
         let (at, message_id) = (conversation.clone(), message_id.to_owned());
-        Box::pin(self.read(move |db| deliveries::has_sent(db, &at, &message_id)))
+        Box::pin(self.read(move |db| deliveries::sent_to(db, &at, &message_id)))
     }
 
     fn account_counts(&self, channel: &str, account: &str) -> JournalFuture<'_, AccountCounts> {

@@ -26,6 +26,18 @@ impl Mark {
     }
 }
 
+/// The actions that are held: they bring something new into a conversation. The others are about what is there already.
+const HELD: &[&str] = &[
+    "send",
+    "poll",
+    "reply",
+    "sendWithEffect",
+    "sendAttachment",
+    "thread-create",
+    "thread-reply",
+    "sticker",
+];
+
 /// Whether an action may be done at an address by whoever is bound to another, and what its words are marked with.
 pub(super) fn check(
     action: &str,
@@ -34,6 +46,9 @@ pub(super) fn check(
     settings: &ToolsMessage,
     by: By,
 ) -> Result<Mark, String> {
+    if !HELD.contains(&action) {
+        return Ok(Mark::default());
+    }
     let allowed = settings.allow_cross_context_send;
     if to.channel != bound.channel {
         if !allowed && !settings.cross_context.allow_across_providers {
@@ -53,7 +68,7 @@ pub(super) fn check(
     // The reader of an agent's message knows the agent; whoever sends by hand tells where from.
     Ok(match by {
         By::Run => Mark::default(),
-        By::Operator => marked(&settings.cross_context.marker, &bound.channel),
+        By::Operator => marked(&settings.cross_context.marker, &bound.target),
     })
 }
 
@@ -115,12 +130,9 @@ mod tests {
     fn what_somebody_sends_by_hand_from_elsewhere_says_so() {
         let (bound, other) = (address("telegram", "1"), address("telegram", "2"));
         let rows = [
-            (json!({}), "[from telegram] hi"),
+            (json!({}), "[from 1] hi"),
             (json!({"crossContext": {"marker": {"enabled": false}}}), "hi"),
-            (
-                json!({"crossContext": {"marker": {"prefix": "<{channel}> ", "suffix": " ."}}}),
-                "<telegram> hi .",
-            ),
+            (json!({"crossContext": {"marker": {"prefix": "<{channel}> ", "suffix": " ."}}}), "<1> hi ."),
         ];
         for (settings, expect) in rows {
             let read: ToolsMessage = serde_json::from_value(settings).unwrap();
@@ -128,6 +140,31 @@ mod tests {
             assert_eq!((mark.around("hi").as_str(), mark.around(" ").as_str()), (expect, " "));
             let own = check("send", &bound, &bound, &read, By::Operator).unwrap();
             assert_eq!(own.around("hi"), "hi");
+        }
+    }
+
+    /// Spec `channels.md` §6.2.
+    #[test]
+    fn what_brings_nothing_new_into_a_conversation_is_not_held() {
+        let held: ToolsMessage =
+            serde_json::from_value(json!({"crossContext": {"allowWithinProvider": false}})).unwrap();
+        let (bound, elsewhere) =
+            (address("telegram", "1"), [address("telegram", "2"), address("slack", "C1")]);
+        for (action, is_held) in [
+            ("send", true),
+            ("poll", true),
+            ("thread-create", true),
+            ("thread-reply", true),
+            ("sticker", true),
+            ("react", false),
+            ("edit", false),
+            ("delete", false),
+            ("pin", false),
+            ("list-pins", false),
+        ] {
+            for to in &elsewhere {
+                assert_eq!(check(action, to, &bound, &held, By::Run).is_err(), is_held, "{action} {to:?}");
+            }
         }
     }
 }

@@ -90,7 +90,7 @@ impl Runner {
         entry: Option<&SessionEntry>,
         settings: &Settings,
     ) -> Option<Arc<Snapshot>> {
-        if !request.may_call_skill() {
+        if !request.may_call_skill(settings) {
             return None;
         }
         let asked = request.agent_id.clone();

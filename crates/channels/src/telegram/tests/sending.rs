@@ -167,7 +167,7 @@ async fn a_topic_that_is_gone_is_not_the_general_one() {
     assert_eq!(scene.sent().len(), 1);
     scene.send_to("-100", Some("1"), &text("general", None)).await.unwrap();
     let at = scene.address("-100", Some("1"));
-    scene.bot.show_activity(&at, Activity::Recording).await.unwrap();
+    scene.bot.show_activity(&at, Activity::Uploading(MediaKind::Voice)).await.unwrap();
     let call = &scene.server.calls("sendChatAction")[0].params;
     assert_eq!(*call, json!({"chat_id": -100, "action": "record_voice", "message_thread_id": 1}));
 }
@@ -194,6 +194,46 @@ async fn files_are_uploaded_and_go_as_documents_where_they_are_no_pictures() {
         ("document", "pic 1.png", "image/png")
     );
     assert_eq!(&upload.content[..], b"not really");
+}
+
+#[tokio::test]
+async fn it_is_shown_that_a_file_is_on_its_way() {
+    let scene = Scene::new().await;
+    let path = scene.dir.path().join("a.bin");
+    std::fs::write(&path, b"a file").unwrap();
+    let file = |sent_as: MediaKind| {
+        let (mime, name) = ("application/octet-stream".to_owned(), "a.bin".to_owned());
+        part(Content::Media { path: path.clone(), sent_as, mime, name, caption: None })
+    };
+    let rows = [
+        (MediaKind::Image, "sendPhoto", "upload_photo"),
+        (MediaKind::Video, "sendVideo", "upload_video"),
+        (MediaKind::Document, "sendDocument", "upload_document"),
+        (MediaKind::Audio, "sendAudio", "upload_document"),
+        (MediaKind::Voice, "sendVoice", "record_voice"),
+    ];
+    for (at, (kind, method, action)) in rows.into_iter().enumerate() {
+        scene.server.fail(method, Fault::Silence);
+        let file = file(kind);
+        // The server has the file, and does not answer.
+        let on_its_way = async {
+            scene.server.nth_call(method, 1).await;
+            scene.server.nth_call("sendChatAction", at + 1).await.params
+        };
+        let shown = tokio::select! {
+            sent = scene.send_to("-100", Some("42"), &file) => panic!("the file is on its way: {sent:?}"),
+            shown = on_its_way => shown,
+        };
+        assert_eq!(shown, json!({"chat_id": -100, "action": action, "message_thread_id": 42}), "{method}");
+    }
+    // It holds nothing up where it can't be shown.
+    for fault in [Fault::Silence, Fault::Refuse(400, "Bad Request: chat not found")] {
+        scene.server.fail("sendChatAction", fault);
+        scene.send_to("-100", Some("42"), &file(MediaKind::Document)).await.unwrap();
+    }
+    let shown = scene.server.calls("sendChatAction").len();
+    scene.send_to("-100", Some("42"), &text("no file", None)).await.unwrap();
+    assert_eq!(scene.server.calls("sendChatAction").len(), shown);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! The part of the suite about events of chat platforms, and about the answers that are stored with the end of a run.
 
-use openclaw_channels::{Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender};
+use openclaw_channels::{Inbound, InboundEvent, InboundMessage};
 
 use super::*;
 use crate::arrivals::{Arrivals, Routed};
 use crate::outbox::DeliveryState;
+use crate::testing::group_event::group_event;
 
 on_each! {
     events_wait_in_the_order_of_arrival_until_they_are_decided_about
@@ -21,31 +22,14 @@ on_each! {
 }
 
 fn event(native_id: &str, target: &str, thread: Option<&str>) -> Inbound {
-    Inbound {
-        native_id: native_id.to_owned(),
-        unique_id: None,
-        address: Address {
-            channel: "telegram".to_owned(),
-            account: "default".to_owned(),
-            target: target.to_owned(),
-            thread: thread.map(str::to_owned),
-        },
-        conversation: Conversation {
-            kind: ConversationKind::Group,
-            title: None,
-            thread_title: None,
-            is_forum: false,
-            space: None,
-            descriptions: Vec::new(),
-        },
-        sender: Sender { id: "7".to_owned(), ..Sender::default() },
-        event: InboundEvent::Message(Box::new(InboundMessage {
-            message_id: format!("m-{native_id}"),
-            text: format!("text of {native_id}"),
-            ..InboundMessage::default()
-        })),
-        at: 500,
-    }
+    let message = InboundMessage {
+        message_id: format!("m-{native_id}"),
+        text: format!("text of {native_id}"),
+        ..InboundMessage::default()
+    };
+    let mut event = Inbound { at: 500, ..group_event(native_id, target, message) };
+    event.address.thread = thread.map(str::to_owned);
+    event
 }
 
 fn routed() -> Routed {
@@ -248,7 +232,9 @@ async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
     };
     assert_eq!(journal.update(edit("m-b", "-1")).await, Ok(true));
     assert_eq!(journal.update(edit("m-a", "-2")).await, Ok(false), "another conversation");
-    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it is no context");
+    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(true), "nothing is decided about it");
+    decide(&journal, &numbers[2..], Fate::handled("stop")).await;
+    assert_eq!(journal.update(edit("m-c", "-1")).await, Ok(false), "it does not wait");
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let noted = journal.noted_arrivals(&event("", "-1", None).address, i64::MAX, 10).await.unwrap();
     let words = |arrival: &StoredArrival| match &arrival.event.as_ref().unwrap().event {
@@ -273,14 +259,17 @@ async fn what_was_sent_from_here_is_known(open: Open) {
     }
     new(&journal, &["a"]).await;
     let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
-    for (at, message, expect) in [
-        (address.clone(), "501", true),
-        (address.clone(), "502", true),
-        (address.clone(), "50", false),
-        (Address { target: "other".to_owned(), ..address.clone() }, "501", false),
-        (Address { account: "other".to_owned(), ..address.clone() }, "501", false),
+    // Whoever asks does not know the thread.
+    let asked = Address { thread: None, ..address.clone() };
+    for (at, message, is_known) in [
+        (asked.clone(), "501", true),
+        (asked.clone(), "502", true),
+        (asked.clone(), "50", false),
+        (Address { target: "other".to_owned(), ..asked.clone() }, "501", false),
+        (Address { account: "other".to_owned(), ..asked.clone() }, "501", false),
     ] {
-        assert_eq!(journal.has_sent(&at, message).await, Ok(expect), "{at:?} {message}");
+        let expect = is_known.then(|| address.clone());
+        assert_eq!(journal.sent_to(&at, message).await, Ok(expect), "{at:?} {message}");
     }
     let counts = journal.account_counts(&address.channel, &address.account).await.unwrap();
     assert_eq!((counts.pending, counts.failed), (1, 1));

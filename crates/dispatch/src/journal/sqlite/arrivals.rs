@@ -162,7 +162,7 @@ pub(super) fn noted(
     Ok(noted)
 }
 
-/// A message that waits as context has other words now. `false`: it does not wait.
+/// A message that waits, to be decided about or as context, has other words now. `false`: it does not wait.
 pub(super) fn reword(
     db: &Connection,
     conversation: &Address,
@@ -173,6 +173,9 @@ pub(super) fn reword(
     let waiting: Vec<(i64, Option<String>)> = db
         .prepare_cached(
             "SELECT seq, payload FROM arrivals
+             WHERE fate IS NULL AND channel = ?1 AND account = ?2 AND target = ?3 AND message_id = ?4
+             UNION ALL
+             SELECT seq, payload FROM arrivals
              WHERE fate = 'noted' AND run_id IS NULL AND channel = ?1 AND account = ?2 AND target = ?3
                AND message_id = ?4",
         )?

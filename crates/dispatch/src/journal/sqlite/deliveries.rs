@@ -247,19 +247,23 @@ pub(super) fn of_run(db: &Connection, run_id: &RunId) -> Result<Vec<DeliveryStat
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Whether a message of a conversation was sent from here.
-pub(super) fn has_sent(db: &Connection, at: &Address, message_id: &str) -> Result<bool, JournalError> {
+/// Where a message of a conversation was sent to from here.
+pub(super) fn sent_to(
+    db: &Connection,
+    at: &Address,
+    message_id: &str,
+) -> Result<Option<Address>, JournalError> {
     let Address { channel, account, target, .. } = at;
-    let found = db
+    let thread = db
         .prepare_cached(
-            "SELECT 1 FROM outbox
+            "SELECT thread FROM outbox
              WHERE state = 'sent' AND channel = ?1 AND account = ?2 AND target = ?3
                AND EXISTS (SELECT 1 FROM json_each(receipt, '$.messageIds') WHERE value = ?4)
              LIMIT 1",
         )?
-        .query_row(params![channel, account, target, message_id], |_| Ok(()))
+        .query_row(params![channel, account, target, message_id], |row| row.get(0))
         .optional()?;
-    Ok(found.is_some())
+    Ok(thread.map(|thread| Address { thread, ..at.clone() }))
 }
 
 /// How many deliveries of an account are open and given up, and when the last one was sent; nothing of its events.
