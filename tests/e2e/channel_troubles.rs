@@ -170,7 +170,7 @@ async fn an_account_that_is_not_there_is_named_with_those_there_are() {
     let section =
         json!({"accounts": {"default": {}, "work": {"botToken": "222222:AA-nobody-knows-this-token"}}});
     let gateway = bot(&server, &model, section, json!({})).await;
-    let names = "unknown account \"nobody\" (there is: default, work)";
+    let names = "unknown account \"nobody\" (known: default, work)";
     let rows: [&[&str]; 8] = [
         &["channels", "start", "--channel", "telegram"],
         &["channels", "stop", "--channel", "telegram"],

@@ -313,7 +313,7 @@ pub enum Unusable {
 
 /// A name that no account has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown account \"{id}\" (there is: {})", known.join(", "))]
+#[error("unknown account \"{id}\" (known: {})", known.join(", "))]
 pub struct UnknownAccount {
     /// The name.
     pub id: String,
