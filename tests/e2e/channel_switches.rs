@@ -108,6 +108,11 @@ async fn an_account_that_is_switched_off_is_configured_all_the_same() {
     let status = ok(&gateway, &["channels", "status"]).await;
     has(&status, &["- Telegram default: disabled, configured, stopped"]);
     assert!(!status.contains("Warnings:"), "somebody wants it so: {status}");
+    let why = "it is switched off by channels.telegram.enabled: false. Run: openclaw config set channels.telegram.enabled true";
+    for channel in [&[][..], &["--channel", "telegram"]] {
+        let send = [&["message", "send", "--target", "5", "--message", "x"], channel].concat();
+        openclaw(&gateway, &send).await.failed(&[why]);
+    }
 }
 
 #[tokio::test]

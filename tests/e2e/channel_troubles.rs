@@ -73,7 +73,20 @@ async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
     has(&ok(&gateway, &["channels", "status"]).await, &["stopped", fix]);
     // Who sends by a stopped account does not wait for it.
     let sent = openclaw(&gateway, &["message", "send", "--target", "5", "--message", "later"]).await;
-    sent.failed(&["is stored and waits for telegram account \"default\" (it is stopped)"]);
+    sent.failed(&[
+        "is stored and waits for telegram account \"default\" (it is stopped)",
+        "Its id: send:",
+        "openclaw trace send:",
+        "openclaw message failed",
+    ]);
+    let sent = ["message", "send", "--target", "5", "--message", "still later", "--json"];
+    let sent = openclaw(&gateway, &sent).await;
+    let told: Value = serde_json::from_str(&sent.out).unwrap();
+    assert_eq!((sent.code, &told["error"]["code"]), (Some(1), &json!("waiting")), "{sent:?}");
+    let id = told["error"]["details"]["deliveryIds"][0].as_str().unwrap();
+    has(&ok(&gateway, &["trace", id]).await, &["pending, waits for telegram account \"default\""]);
+    has(&ok(&gateway, &["message", "failed"]).await, &[id]);
+    has(&ok(&gateway, &["message", "discard", id]).await, &["✅ Thrown away"]);
 
     ok(&gateway, &["channels", "start", "--channel", "telegram"]).await;
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "later");
@@ -99,7 +112,7 @@ async fn an_account_is_named_in_what_to_do_and_a_gateway_that_is_away_is_told_of
     gateway.logged("channel.state lost").await.unwrap();
     assert!(!gateway.log().contains("channels.telegram.accounts"), "an empty account asks for nothing");
     let status = ok(&gateway, &["channels", "status"]).await;
-    has(&status, &["(Run: openclaw channels add --channel telegram --account work)"]);
+    has(&status, &["(Run: openclaw channels add --channel telegram --account work --token <token>)"]);
     has(&ok(&gateway, &["health"]).await, &["Telegram work: failed (404) - "]);
     gateway.terminate().await.unwrap();
     has(&ok(&gateway, &["status"]).await, &["UNKNOWN", "no gateway to ask how it works"]);
@@ -148,6 +161,90 @@ async fn what_is_refused_for_real_is_refused_by_a_dry_run() {
     let alone = openclaw(&gateway, &react).await;
     assert_eq!(alone.code, Some(0), "{alone:?}");
     has(&alone.err, &["No gateway was asked"]);
+}
+
+#[tokio::test]
+async fn an_account_that_is_not_there_is_named_with_those_there_are() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let section =
+        json!({"accounts": {"default": {}, "work": {"botToken": "222222:AA-nobody-knows-this-token"}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let names = "unknown account \"nobody\" (known: default, work)";
+    let rows: [&[&str]; 8] = [
+        &["channels", "start", "--channel", "telegram"],
+        &["channels", "stop", "--channel", "telegram"],
+        &["channels", "logout", "--channel", "telegram"],
+        &["channels", "capabilities", "--channel", "telegram"],
+        &["channels", "resolve", "@ada", "--channel", "telegram"],
+        &["message", "failed"],
+        &["message", "retry", "--all", "--channel", "telegram"],
+        &["message", "discard", "send:1:1"],
+    ];
+    for words in rows {
+        openclaw(&gateway, &[words, &["--account", "nobody"]].concat()).await.failed(&[names]);
+    }
+    openclaw(&gateway, &["message", "failed", "--channel", "pigeon"])
+        .await
+        .failed(&["Unknown channel: pigeon"]);
+    ok(&gateway, &["message", "failed", "--account", "Work"]).await;
+    ok(&gateway, &["channels", "stop", "--channel", "telegram", "--account", "work"]).await;
+}
+
+#[tokio::test]
+async fn who_adds_a_bot_is_told_who_may_write_and_which_secret_is_missing() {
+    let gateway = gateway().prepare().unwrap();
+    let add = async |account: &str, more: &[&str]| {
+        let words = ["channels", "add", "--channel", "telegram", "--token", "222222:AA-a-token-of-a-test"];
+        openclaw(&gateway, &[&words[..], &["--account", account], more].concat()).await
+    };
+    let set = async |key: &str, value: &str| {
+        ok(&gateway, &["config", "set", &format!("channels.telegram.{key}"), value]).await;
+    };
+    let url = ["--webhook-url", "https://bot.example.org/hook"];
+    let secret = "openclaw config set channels.telegram.webhookSecret <secret>";
+    add("hooked", &url).await.failed(&["channels.telegram.webhookSecret is not set", secret]);
+    set("webhookSecret", "a-secret-of-a-test").await;
+    let added = add("hooked", &url).await;
+    assert_eq!(added.code, Some(0), "{added:?}");
+    has(&added.out, &["Who may write to it: openclaw pairing list telegram"]);
+    let rows = [
+        (
+            r#"{"dmPolicy": "allowlist", "allowFrom": [5]}"#,
+            "those in its allowFrom (dmPolicy \"allowlist\").",
+        ),
+        (
+            r#"{"dmPolicy": "open", "allowFrom": ["*"]}"#,
+            "Everybody may write to it (\"*\" in its allowFrom).",
+        ),
+        (r#"{"dmPolicy": "disabled"}"#, "Nobody may write to it in private (dmPolicy \"disabled\")."),
+    ];
+    for (account, expect) in rows {
+        set("accounts.other", account).await;
+        let added = add("other", &[]).await;
+        has(&added.out, &[expect]);
+        assert!(!added.out.contains("pairing"), "{added:?}");
+    }
+}
+
+#[tokio::test]
+async fn long_names_of_who_waits_leave_the_columns_as_they_are() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    let gateway = bot(&server, &model, json!({}), json!({})).await;
+    let mut message = private_message(5, "hi");
+    message["message"]["from"]["username"] = json!("a_name_of_more_than_22_letters");
+    server.push(message);
+    server.push(private_message(6, "hi"));
+    server.nth_call("sendMessage", 2).await;
+    let out = ok(&gateway, &["pairing", "list", "telegram"]).await;
+    let at = |line: &str, word: &str| line.find(word).unwrap_or_else(|| panic!("no {word}: {out}"));
+    let lines: Vec<&str> = out.lines().take(3).collect();
+    let heading = lines[0];
+    for line in &lines[1..] {
+        assert_eq!(at(heading, "Account"), at(line, "default"), "{out}");
+        assert_eq!(at(heading, "Asked"), at(line, "20"), "{out}");
+    }
 }
 
 #[tokio::test]

@@ -55,6 +55,15 @@ async fn the_commands_tell_what_is_there() {
     );
     assert!(status.contains("privacy mode") && status.contains("- Run: openclaw doctor"), "{status}");
 
+    for target in ["-1001", "-1001:topic:7"] {
+        let can = ["channels", "capabilities", "--channel", "telegram", "--target", target];
+        let can = ok(&gateway, &can).await;
+        assert!(can.contains("Target: -1001 (Team)"), "{can}");
+    }
+    let resolved = ok(&gateway, &["channels", "resolve", "-1001", "@team", "--channel", "telegram"]).await;
+    assert_eq!(resolved, "-1001 -> -1001 (Team)\n@team -> -1001 (Team)\n");
+    let (exit, _, err) = run(&gateway, &["channels", "resolve", "--chanel", "telegram", "-1001"]).await;
+    assert!(exit != 0 && err.contains("unknown option '--chanel'"), "{err}");
     let can = ok(&gateway, &["channels", "capabilities", "--channel", "telegram", "--target", "@team"]).await;
     for line in [
         "Telegram default",
@@ -121,7 +130,9 @@ async fn a_token_that_is_revoked_is_told_with_what_to_do() {
     let status = ok(&gateway, &["channels", "status"]).await;
     assert!(status.contains("- Telegram default: enabled, configured, stopped"), "{status}");
     assert!(
-        status.contains("@BotFather makes a new one. (Run: openclaw channels add --channel telegram)"),
+        status.contains(
+            "@BotFather makes a new one. (Run: openclaw channels add --channel telegram --token <token>)"
+        ),
         "{status}"
     );
     let mut client = gateway.client().await.unwrap();

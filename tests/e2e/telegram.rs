@@ -232,6 +232,51 @@ async fn a_second_bot_leaves_the_first_at_work() {
     }
 }
 
+/// Its token is in the environment: it is the account `default` before a second bot is added, and after.
+#[tokio::test]
+async fn a_second_bot_leaves_one_of_the_environment_at_work() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let gateway = gateway()
+        .fake_model(&model.v1())
+        .env("OPENCLAW_TELEGRAM_API_ROOT", server.root())
+        .env("TELEGRAM_BOT_TOKEN", server.token())
+        .start()
+        .await
+        .unwrap();
+    let add = ["channels", "add", "--channel", "telegram", "--account", "second", "--token"];
+    let (exit, out, err) = run(&gateway, &[&add[..], &["222222:AA-another-token-of-a-test"]].concat()).await;
+    assert!(exit == 0 && out.contains("is called \"default\" from now on"), "{out}{err}");
+    let (_, list, err) = run(&gateway, &["channels", "list"]).await;
+    for line in
+        ["- Telegram default: configured, token=env, enabled", "- Telegram second: configured, token=config"]
+    {
+        assert!(list.contains(line), "{list}{err}");
+    }
+    server.push(private_message(5, "hi"));
+    assert!(server.nth_call("sendMessage", 1).await.params["text"].to_string().contains("Pairing code"));
+}
+
+/// The token is in the gateway's environment alone, so that the command can't know of it.
+#[tokio::test]
+async fn who_adds_a_second_bot_is_told_how_to_keep_one_that_cannot_be_seen() {
+    let gateway = gateway().prepare().unwrap();
+    let add = ["channels", "add", "--channel", "telegram"];
+    let (exit, _, err) = run(&gateway, &[&add[..], &["--use-env"]].concat()).await;
+    assert!(exit == 0 && err.contains("TELEGRAM_BOT_TOKEN is not set here"), "{err}");
+    let second = ["--account", "second", "--token", "222222:AA-a-token-of-a-test"];
+    let (exit, _, err) = run(&gateway, &[&add[..], &second].concat()).await;
+    let keep = "openclaw config set channels.telegram.accounts.default '{}'";
+    assert!(exit == 0 && err.contains("started with TELEGRAM_BOT_TOKEN") && err.contains(keep), "{err}");
+    let keep = ["config", "set", "channels.telegram.accounts.default", "{}"];
+    let (exit, _, err) = run(&gateway, &keep).await;
+    assert_eq!(exit, 0, "{err}");
+    let mut list = gateway.command();
+    let list = list.args(["channels", "list"]).env("TELEGRAM_BOT_TOKEN", "333333:AA-a-token-of-a-test");
+    let list = String::from_utf8(list.output().await.unwrap().stdout).unwrap();
+    assert!(list.contains("- Telegram default: configured, token=env, enabled"), "{list}");
+}
+
 #[tokio::test]
 async fn a_new_user_adds_a_bot_pairs_sends_and_traces() {
     let server = TelegramServer::start().await;

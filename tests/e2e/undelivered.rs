@@ -71,9 +71,12 @@ async fn what_was_given_up_is_listed_sent_again_once_and_thrown_away() {
     has(&ok(&gateway, &["trace", &oldest]).await, &[": sent as "]);
     has(&ok(&gateway, &["message", "discard", &newest]).await, &["✅ Thrown away", &newest]);
     has(&ok(&gateway, &["message", "discard", &newest]).await, &[&format!("{newest} was thrown away.")]);
-    has(&ok(&gateway, &["message", "retry", &newest]).await, &[&format!("{newest} was thrown away.")]);
-    let again = ok(&gateway, &["message", "retry", &newest, "--dry-run"]).await;
-    assert_eq!(again, format!("{newest} was thrown away.\n"));
+    for mode in [&[][..], &["--dry-run"]] {
+        let again = openclaw(&gateway, &[&["message", "retry", &newest], mode].concat()).await;
+        again.failed(&[&format!("{newest} was thrown away: it can't be sent any more.")]);
+    }
+    let again = openclaw(&gateway, &["message", "retry", &newest, "--json"]).await;
+    assert!(again.code == Some(1) && again.out.contains("\"discarded\""), "{again:?}");
     openclaw(&gateway, &["message", "discard", "nobody:1"]).await.failed(&["Nothing is known of"]);
     let traced = ok(&gateway, &["trace", &newest]).await;
     has(&traced, &[": failed, thrown away by hand: ", "bot was blocked by the user"]);

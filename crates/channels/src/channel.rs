@@ -304,11 +304,32 @@ pub enum Unusable {
     #[error("disabled")]
     Disabled,
     /// There is no account of this name.
-    #[error("unknown account \"{0}\"")]
-    Unknown(String),
+    #[error("{0}")]
+    Unknown(UnknownAccount),
     /// Something is missing; says what, and where it is set.
     #[error("{0}")]
     NotConfigured(String),
+}
+
+/// A name that no account has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown account \"{id}\" (known: {})", known.join(", "))]
+pub struct UnknownAccount {
+    /// The name.
+    pub id: String,
+    /// The accounts there are.
+    pub known: Vec<String>,
+}
+
+impl UnknownAccount {
+    /// Refuses the name of an account that a platform does not have.
+    ///
+    /// # Errors
+    /// The account is not among those of the configuration.
+    pub fn check(channel: &dyn Channel, config: &Config, id: &str) -> Result<(), Self> {
+        let known = channel.account_ids(config);
+        if known.iter().any(|one| one == id) { Ok(()) } else { Err(Self { id: id.to_owned(), known }) }
+    }
 }
 
 /// What a platform can do (spec `channels.md` §1.1).

@@ -25,7 +25,7 @@ pub use address::Address;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
     Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
-    TargetError, Turn, Unusable,
+    TargetError, Turn, UnknownAccount, Unusable,
 };
 pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
@@ -37,4 +37,4 @@ pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
-pub use switch::{Switch, SwitchedOff, switched_off};
+pub use switch::{Switch, SwitchedOff, switched_off, told_unusable};

@@ -9,7 +9,7 @@ use openclaw_sessions::settings::SessionSettings;
 use parking_lot::RwLock;
 
 use crate::telegram::Telegram;
-use crate::{Account, Address, Channel, StatusReport, SwitchedOff, Unusable, switched_off};
+use crate::{Account, Address, Channel, StatusReport, Unusable, told_unusable};
 
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -102,22 +102,26 @@ impl Platforms {
 
     /// That no platform can send, with what keeps one that is set up from it.
     pub fn none_usable(&self, config: &Config) -> String {
+        let why = self.obstacle(config);
+        let why = why.unwrap_or_else(|| "no configured channels detected".to_owned());
+        format!("Channel is required ({}).", why.trim_end_matches('.'))
+    }
+
+    /// What keeps a platform from sending that is set up, where none can. `None`: none is set up.
+    pub fn obstacle(&self, config: &Config) -> Option<String> {
         let obstacle = |channel: &Arc<dyn Channel>| {
             let id = channel.info().id;
             config.document().pointer(&format!("/channels/{id}"))?;
             let account = self.default_account(config, id)?;
-            match channel.account(config, &account).err()? {
-                Unusable::NotConfigured(why) => Some(why),
-                Unusable::Disabled => {
-                    let off = switched_off(config, id, &account).filter(SwitchedOff::is_unwanted)?;
-                    Some(format!("{} is {off}", channel.info().label))
-                }
+            let why = channel.account(config, &account).err()?;
+            let told = told_unusable(config, id, &account, &why);
+            match why {
+                Unusable::NotConfigured(_) => Some(told),
+                Unusable::Disabled => Some(format!("{} {account}: {told}", channel.info().label)),
                 Unusable::Unknown(_) => None,
             }
         };
-        let why = self.channels.iter().find_map(obstacle);
-        let why = why.unwrap_or_else(|| "no configured channels detected".to_owned());
-        format!("Channel is required ({}).", why.trim_end_matches('.'))
+        self.channels.iter().find_map(obstacle)
     }
 
     /// An account is started. It takes the place of one that was there.

@@ -7,6 +7,8 @@ use openclaw_config::{Config, PluginSwitch, plugin_switches, turn_on_command};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
+use crate::Unusable;
+
 /// A switch that is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchedOff {
@@ -44,6 +46,17 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
     let by_plugin = plugin_switches(config.document(), channel);
     let key = by_plugin.first()?.key();
     Some(SwitchedOff { key, of: Switch::Plugin(by_plugin) })
+}
+
+/// Why an account can't be used, for people: what is switched off says by what, and what switches it on.
+pub fn told_unusable(config: &Config, channel: &str, account: &str, why: &Unusable) -> String {
+    match why {
+        Unusable::Disabled => match switched_off(config, channel, account) {
+            Some(off) => format!("{off}. Run: {}", off.remedy()),
+            None => why.to_string(),
+        },
+        Unusable::Unknown(_) | Unusable::NotConfigured(_) => why.to_string(),
+    }
 }
 
 impl SwitchedOff {

@@ -34,6 +34,7 @@ pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
 pub(crate) use tools::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
+use value::no_option;
 pub(crate) use value::{given, given_text, positive};
 
 /// The words after the profile flags.
@@ -122,10 +123,10 @@ pub(crate) struct TargetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// The message
-    #[arg(short, long, value_name = "text")]
+    #[arg(short, long, value_name = "text", allow_hyphen_values = true, value_parser = no_option)]
     pub(crate) message: Option<String>,
     /// Sender whose session is used
-    #[arg(short, long, value_name = "number")]
+    #[arg(short, long, value_name = "number", allow_hyphen_values = true, value_parser = no_option)]
     pub(crate) to: Option<String>,
     /// Session id to continue
     #[arg(long, value_name = "id")]
@@ -143,7 +144,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "channel")]
     pub(crate) channel: Option<String>,
     /// Recipient of the delivered reply
-    #[arg(long, value_name = "target")]
+    #[arg(long, value_name = "target", allow_hyphen_values = true, value_parser = no_option)]
     pub(crate) reply_to: Option<String>,
     /// Channel of the delivered reply
     #[arg(long, value_name = "channel")]

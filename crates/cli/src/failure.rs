@@ -20,6 +20,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do next.
     pub(crate) hint: Option<String>,
+    /// What the gateway told besides its words, for `--json`.
+    pub(crate) details: Option<Box<Value>>,
     /// Exit code.
     pub(crate) exit: u8,
 }
@@ -30,7 +32,7 @@ pub(crate) type Outcome = Result<u8, Failure>;
 impl Failure {
     /// An ordinary error.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, exit: ERROR }
+        Self { code, message: message.into(), hint: None, details: None, exit: ERROR }
     }
 
     /// A mistake in the arguments.
@@ -65,8 +67,9 @@ impl Failure {
 
     fn document(&self) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
-        if let (Some(hint), Some(error)) = (&self.hint, error.as_object_mut()) {
-            error.insert("hint".to_owned(), json!(hint));
+        if let Some(error) = error.as_object_mut() {
+            error.extend(self.hint.iter().map(|hint| ("hint".to_owned(), json!(hint))));
+            error.extend(self.details.iter().map(|details| ("details".to_owned(), Value::clone(details))));
         }
         json!({ "error": error })
     }

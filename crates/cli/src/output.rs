@@ -13,7 +13,7 @@ pub(crate) use age::{age, count, duration, remaining};
 pub(crate) use printable::one_line;
 use printable::{printable, printable_row};
 pub(crate) use style::Style;
-pub(crate) use table::{Column, boxed, columns, grid, width};
+pub(crate) use table::{Column, boxed, columns, fitting, grid, width};
 
 /// Prints a line of data; control characters in it are escaped. A reader that went away is nobody's error.
 pub(crate) fn line(text: &str) {

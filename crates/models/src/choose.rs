@@ -21,7 +21,7 @@ use crate::catalog::Catalog;
 use crate::credentials::how_to_add;
 use crate::offline;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, usual_model};
-use crate::select::{Allowlist, Models, SelectError};
+use crate::select::{Allowlist, Models, SelectError, stand_ins};
 use crate::settings::ModelSettings;
 
 /// The word that stands for the agent's own model.
@@ -38,6 +38,8 @@ pub struct Choices {
     default: ModelRef,
     /// Providers that want a credential and have none.
     without_credential: Vec<ProviderId>,
+    /// What runs try where the model that is chosen can't be called.
+    stand_ins: Vec<ModelRef>,
 }
 
 /// A model that was found.
@@ -82,8 +84,11 @@ impl Models {
     pub async fn choices(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Choices {
         let known = self.known(settings, agent, agent_dir).await;
         let listed = known.rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect();
-        let choices = Choices::over(known.catalog, settings, listed, known.primary.reference);
-        Choices { without_credential: known.without_credential, ..choices }
+        let primary = known.primary;
+        let choices = Choices::over(known.catalog, settings, listed, primary.reference.clone());
+        let Choices { names, allowlist, .. } = &choices;
+        let stand_ins = stand_ins(settings, names, allowlist, &primary, agent, &mut Vec::new());
+        Choices { without_credential: known.without_credential, stand_ins, ..choices }
     }
 }
 
@@ -102,7 +107,15 @@ impl Choices {
         if !known.contains(&default) {
             known.push(default.clone());
         }
-        Self { catalog, names, allowlist, known, default, without_credential: Vec::new() }
+        Self {
+            catalog,
+            names,
+            allowlist,
+            known,
+            default,
+            without_credential: Vec::new(),
+            stand_ins: Vec::new(),
+        }
     }
 
     /// What the agent runs with while its session names nothing.
@@ -120,9 +133,16 @@ impl Choices {
         self.allowlist.models().is_some()
     }
 
-    /// What a person should know who chooses this model: that runs with it fail, and what to do.
+    /// What a person should know who chooses this model: what runs do for want of a credential, and what to do.
     pub fn warning(&self, model: &ModelRef) -> Option<String> {
-        self.lacks(&model.provider, ": runs fail until there is one.")
+        let can_be_called =
+            |one: &&ModelRef| *one != model && !self.without_credential.contains(&one.provider);
+        match self.stand_ins.iter().find(can_be_called) {
+            Some(next) => {
+                self.lacks(&model.provider, &format!(": runs fall back to {next} until there is one."))
+            }
+            None => self.lacks(&model.provider, ": runs fail until there is one."),
+        }
     }
 
     /// That a model can't be called for want of a credential, and what to do.

@@ -21,6 +21,7 @@ pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 pub use self::images::{ImageCandidate, image_choice};
 use self::look::Look;
+pub(crate) use self::plan::stand_ins;
 use self::plan::{Plan, candidates_of};
 pub(crate) use self::primary::standing;
 pub use self::primary::{Origin, Primary};

@@ -20,14 +20,14 @@ use super::failure::{ApiError, Refusal};
 use super::keyboards::Keyboards;
 use super::names::Names;
 use super::pace::Pace;
-use super::settings::{AccountSettings, InlineButtons};
+use super::settings::{self, AccountSettings, InlineButtons};
 use super::wire::Wire as _;
 use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread};
 use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Content, Exit,
     FetchError, Fetched, MediaKind, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats,
-    RetryPolicy, SendError, Target, Turn, Unusable, Words,
+    RetryPolicy, SendError, Target, Turn, UnknownAccount, Unusable, Words,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -67,7 +67,9 @@ pub(super) struct Bot {
 
 impl Bot {
     pub(super) fn of(config: &Config, id: &str) -> Result<Self, Unusable> {
-        let settings = AccountSettings::of(config, id).ok_or_else(|| Unusable::Unknown(id.to_owned()))?;
+        let settings = AccountSettings::of(config, id).ok_or_else(|| {
+            Unusable::Unknown(UnknownAccount { id: id.to_owned(), known: settings::account_ids(config) })
+        })?;
         let wrong = |what: String| Unusable::NotConfigured(what);
         let settings =
             settings.map_err(|error| wrong(format!("channels.telegram can't be read: {error}")))?;

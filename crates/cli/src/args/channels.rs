@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::TargetArgs;
+use super::value::no_option;
 
 /// `openclaw channels`.
 #[derive(Debug, Args)]
@@ -103,7 +104,7 @@ pub(crate) struct CapabilitiesArgs {
     #[arg(long, value_name = "id")]
     pub(crate) account: Option<String>,
     /// A conversation to be looked up
-    #[arg(long, value_name = "dest")]
+    #[arg(long, value_name = "dest", allow_hyphen_values = true, value_parser = no_option)]
     pub(crate) target: Option<String>,
     /// Milliseconds the platforms may take
     #[arg(long, value_name = "ms", default_value = "10000")]
@@ -117,7 +118,7 @@ pub(crate) struct CapabilitiesArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
     /// Names or ids
-    #[arg(required = true)]
+    #[arg(required = true, allow_negative_numbers = true)]
     pub(crate) entries: Vec<String>,
     /// Platform
     #[arg(long, value_name = "name")]

@@ -4,6 +4,8 @@
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Map, Value};
 
+use super::value::no_option;
+
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -408,7 +410,8 @@ fn options(command: Command, row: &'static MessageRow) -> Command {
                 .long("target")
                 .value_name("dest")
                 .help("Where to")
-                .allow_hyphen_values(true),
+                .allow_hyphen_values(true)
+                .value_parser(no_option),
         );
     }
     command = row.options.iter().fold(command, |command, option| command.arg(argument(option)));
@@ -439,7 +442,7 @@ fn argument(option: &Opt) -> Arg {
         }
         Kind::Behind => Arg::new(option.long).num_args(0..).value_name(option.value).help(option.help),
         Kind::Number => argument.value_name(option.value).value_parser(clap::value_parser!(u32)),
-        Kind::Text => argument.value_name(option.value).allow_negative_numbers(true),
+        Kind::Text => argument.value_name(option.value).allow_hyphen_values(true).value_parser(no_option),
     }
 }
 
@@ -521,6 +524,20 @@ mod tests {
             (args.row.action, args.texts("ids"), args.json),
             (RETRY, vec!["a:1".to_owned(), "b:2".to_owned()], true)
         );
+    }
+
+    #[test]
+    fn values_may_begin_with_a_hyphen_and_options_are_none() {
+        for id in ["-1001", "-1001:topic:7", "--=x"] {
+            assert_eq!(parsed(&["send", "--target", id, "-m", "- a\n- b"]).target.as_deref(), Some(id));
+        }
+        let args = parsed(&["broadcast", "--targets", "-1001", "5", "--message", "-5 degrees"]);
+        assert_eq!((args.texts("targets").len(), args.text("message")), (2, Some("-5 degrees")));
+        for words in [["send", "--target", "--mesage"], ["send", "-m", "--target"]] {
+            let error =
+                Line::try_parse_from(std::iter::once("message").chain(words)).unwrap_err().to_string();
+            assert!(error.contains("this is an option, and the value before it is missing"), "{error}");
+        }
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub(crate) enum ConnectError {
         code: String,
         /// Its words.
         message: String,
+        /// What it tells besides.
+        details: Option<Value>,
     },
     /// The gateway does not have the method: it is OpenClaw's, or older than this command.
     #[error("{UNKNOWN_METHOD}{method}")]
@@ -188,7 +190,7 @@ impl Connection {
         let params = connect_params(target, identity, token.as_deref(), nonce.as_deref());
         connection.hello =
             connection.call("connect", params, Wait::First).await.map_err(|error| match error {
-                ConnectError::Answer { code, message } => ConnectError::Refused { code, message },
+                ConnectError::Answer { code, message, .. } => ConnectError::Refused { code, message },
                 other => other,
             })?;
         connection.keep_device_token(tokens);
@@ -252,7 +254,11 @@ impl Connection {
                     Some(method) => {
                         ConnectError::UnknownMethod { method: method.to_owned(), version: self.version() }
                     }
-                    None => ConnectError::Answer { code: text("code", "UNKNOWN"), message },
+                    None => ConnectError::Answer {
+                        code: text("code", "UNKNOWN"),
+                        message,
+                        details: frame.pointer("/error/details").cloned(),
+                    },
                 });
             }
             let payload = frame.get_mut("payload").map(Value::take).unwrap_or_default();

@@ -38,7 +38,9 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
             told("refused", text).hint(when_refused(context, target, refusal))
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
-        ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
+        ConnectError::Answer { code: _, message, details } => {
+            Failure { details: details.clone().map(Box::new), ..Failure::new("request", message.clone()) }
+        }
         ConnectError::UnknownMethod { version, .. } => {
             let version = version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
             told("request", &error.to_string()).hint(format!(

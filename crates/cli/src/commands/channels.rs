@@ -1,5 +1,6 @@
 //! `openclaw channels list|status|add|remove|login|logout|capabilities|logs|resolve|start|stop` (spec `cli.md` §3.9, `channels.md` §15).
 
+mod add;
 mod capabilities;
 mod logs;
 mod remove;
@@ -8,23 +9,18 @@ pub(super) mod table;
 pub(super) mod warnings;
 mod wizard;
 
-use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
-use openclaw_channels::account_keys::{names_of, without_credentials};
 use openclaw_channels::{Channel, Platforms, Unusable, registry, switched_off};
-use openclaw_config::write::{Actor, WriteError, write};
-use openclaw_config::{Config, value_path};
+use openclaw_config::Config;
+use openclaw_config::write::WriteError;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
 use warnings::Warning;
 
-use crate::args::{AccountArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
+use crate::args::{AccountArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
 use crate::client::{self, TargetFlags, Wait};
-use crate::commands::message::absolute;
-use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -45,7 +41,7 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
         ChannelsCommand::Logs { channel, lines, json } => logs::run(context, channel, lines, *json),
         ChannelsCommand::Resolve(args) => resolve::run(context, args),
         ChannelsCommand::Status { probe, json, target } => status(context, target, *probe, *json),
-        ChannelsCommand::Add(add) => self::add(context, add),
+        ChannelsCommand::Add(add) => add::run(context, add),
         ChannelsCommand::Remove { channel, account, delete } => {
             remove::run(context, channel.as_deref(), account.as_deref(), *delete)
         }
@@ -329,145 +325,6 @@ fn offline_line(config: &Config, channel: &dyn Channel, account: &str) -> String
     line_of(channel.info().label, &stands)
 }
 
-fn add(context: &Context, args: &ChannelsAddArgs) -> Outcome {
-    if args.channel.is_none() && stdin().is_terminal() {
-        let answers = wizard::ask(&mut Questions::of_process(), args)?;
-        let more = [
-            ("dmPolicy", answers.dm_policy.map(Value::from)),
-            ("allowFrom", Some(json!(answers.allow_from)).filter(|_| !answers.allow_from.is_empty())),
-        ];
-        return add_account(
-            context,
-            &answers.add,
-            more.into_iter().filter_map(|(key, value)| Some((key, value?))),
-        );
-    }
-    add_account(context, args, std::iter::empty())
-}
-
-/// Writes an account into the configuration, with these keys besides.
-fn add_account(
-    context: &Context,
-    args: &ChannelsAddArgs,
-    more: impl Iterator<Item = (&'static str, Value)>,
-) -> Outcome {
-    let name = args.channel.as_deref().ok_or_else(|| {
-        Failure::usage("--channel is required")
-            .hint("Example: openclaw channels add --channel telegram --token <token>")
-    })?;
-    let channel = platform(name)?;
-    let id = channel.info().id;
-    let account = normalize_account_id(args.account.as_deref().unwrap_or_default());
-    let token = args.token.as_deref().or(args.bot_token.as_deref()).map(str::trim);
-    let given =
-        [token.is_some(), args.token_file.is_some(), args.use_env].iter().filter(|given| **given).count();
-    if given != 1 {
-        return Err(Failure::usage("Give one of --token, --token-file and --use-env")
-            .hint("Telegram's @BotFather tells the token of a bot: /newbot makes one, /token shows it."));
-    }
-    if args.use_env && account != DEFAULT {
-        return Err(Failure::usage("--use-env is for the default account alone"));
-    }
-    if let Some(token) = token
-        && !is_token(token)
-    {
-        return Err(Failure::usage("That is not a bot token: it looks like 123456789:AA…")
-            .hint("Copy it whole from @BotFather, with the number and the colon in front."));
-    }
-    let token_file = args.token_file.as_deref().map(str::trim).map(lasting);
-    let loaded = &context.loaded;
-    let has_accounts = loaded.snapshot.config.pointer(&format!("/channels/{id}/accounts")).is_some();
-    let mut path = vec!["channels".to_owned(), id.to_owned()];
-    if account != DEFAULT || has_accounts {
-        let own = names_of(&loaded.snapshot.parsed, channel.as_ref(), &account).into_iter().next();
-        path.extend(["accounts".to_owned(), own.unwrap_or_else(|| account.clone())]);
-    }
-    // What it had before, in whichever place, would go before what it gets now, or beside it.
-    let bare = without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account);
-    let mut document = bare.unwrap_or_else(|| loaded.snapshot.parsed.clone());
-    let mut next = value_path::get(&document, &path).and_then(Value::as_object).cloned().unwrap_or_default();
-    next.insert("enabled".to_owned(), json!(true));
-    let fields = [
-        ("name", args.name.clone()),
-        ("botToken", token.map(str::to_owned)),
-        ("tokenFile", token_file.clone()),
-        ("webhookUrl", args.webhook_url.clone()),
-        ("webhookPath", args.webhook_path.clone()),
-    ];
-    for (key, value) in fields {
-        if let Some(value) = value {
-            next.insert(key.to_owned(), json!(value));
-        }
-    }
-    // Where no account is named, the channel's own keys are the account `default`; where one is, that has to be named too.
-    let section = loaded.snapshot.parsed.pointer(&format!("/channels/{id}")).and_then(Value::as_object);
-    let has_default =
-        section.is_some_and(|own| own.contains_key("botToken") || own.contains_key("tokenFile"));
-    let names_default = account != DEFAULT && !has_accounts && has_default;
-    next.extend(more.map(|(key, value)| (key.to_owned(), value)));
-    let mut next = Value::Object(next);
-    if names_default {
-        path.pop();
-        next = json!({DEFAULT: {}, account.as_str(): next});
-    }
-    value_path::set(&mut document, &path, next);
-    let was_off = openclaw_config::plugin_switches(&loaded.snapshot.config, id);
-    was_off.iter().for_each(|switch| switch.turn_on(&mut document));
-    write(loaded, &document, Actor::Cli).map_err(|error| refused(&error))?;
-    for switch in &was_off {
-        output::line(&format!("Switched on. It was switched off by {switch}."));
-    }
-    if names_default {
-        output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));
-    }
-    output::line(&format!("Added {} account \"{account}\".", channel.info().label));
-    output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
-    output::line(&format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom."));
-    if let Some(file) = &token_file {
-        output::line(&format!("Its token is read from {file} at each start."));
-        match std::fs::read_to_string(context.env().expand_path(file)) {
-            Ok(written) if is_token(written.trim()) => {}
-            Ok(_) => {
-                output::error_line(&format!("There is no bot token in {file}: it looks like 123456789:AA…"))
-            }
-            Err(error) => output::error_line(&format!("The token file {file} can't be read: {error}")),
-        }
-    }
-    let unset = channel.info().credentials.iter().filter(|name| context.env().get_nonblank(name).is_none());
-    for name in unset.filter(|_| args.use_env) {
-        output::error_line(&format!("{name} is not set here: the gateway has to be started with it."));
-    }
-    Ok(0)
-}
-
-/// A path that means the same wherever the gateway is started: whole, or from the home directory.
-fn lasting(file: &str) -> String {
-    if file.starts_with('~') || file.starts_with("${") { file.to_owned() } else { absolute(file) }
-}
-
-/// A number, a colon, and what is secret.
-fn is_token(token: &str) -> bool {
-    let parts = token.split_once(':');
-    let is_secret = |text: &str| {
-        text.len() >= 8 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-    };
-    parts.is_some_and(|(id, secret)| id.parse::<u64>().is_ok() && is_secret(secret))
-}
-
 fn refused(error: &WriteError) -> Failure {
     Failure::new("config", error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_told_from_nonsense() {
-        for (token, expect) in
-            [("123:TEST-token-1", true), ("token", false), ("x:TEST-token", false), ("1:a b c d e f", false)]
-        {
-            assert_eq!(is_token(token), expect, "{token}");
-        }
-    }
 }

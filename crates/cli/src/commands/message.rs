@@ -28,6 +28,8 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A broadcast takes as long as its messages.
 const BROADCAST_TIMEOUT: Duration = Duration::from_secs(600);
+/// The code of a failure that says that the message is stored and waits.
+const STORED: &str = "waiting";
 /// Every platform.
 const ALL: &str = "all";
 
@@ -83,8 +85,14 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
     let config = context.config()?;
     let platforms = Platforms::default();
     match platforms.usable(config).as_slice() {
-        [] => Err(Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)))
-            .hint("Add one: openclaw channels add --channel telegram --token <token>")),
+        [] => {
+            let failure =
+                Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)));
+            Err(match platforms.obstacle(config) {
+                Some(_) => failure,
+                None => failure.hint("Add one: openclaw channels add --channel telegram --token <token>"),
+            })
+        }
         [only] => platform(only),
         several => {
             let list = several.join(", ");
@@ -244,18 +252,40 @@ fn wait_for<C: Call>(
     client::block_on(async {
         let mut sending = pin!(ask(C::NAME, without_nulls(params.clone()), TIMEOUT));
         tokio::select! { biased;
-            answer = &mut sending => return answer,
+            answer = &mut sending => return answer.map_err(|failure| or_stored(context, failure)),
             () = tokio::time::sleep(AT_ONCE) => {}
         }
         let mut telling = pin!(ask(ChannelsStatus::NAME, json!({}), TIMEOUT));
         tokio::select! { biased;
-            answer = &mut sending => return answer,
+            answer = &mut sending => return answer.map_err(|failure| or_stored(context, failure)),
             status = &mut telling => {
                 output::error_line(&waiting(info, args.account.as_deref(), status.ok().as_ref()));
             }
         }
-        sending.await
+        sending.await.map_err(|failure| or_stored(context, failure))
     })
+}
+
+/// A message that is stored and waits has not failed: scripts are told so by the code, people by what shows how it goes. Where a part was
+/// given up, that is what is told.
+fn or_stored(context: &Context, failure: Failure) -> Failure {
+    let detail = |key: &str| failure.details.as_ref()?.get(key);
+    let waits = detail("waiting").and_then(Value::as_u64).is_some_and(|parts| parts > 0);
+    let has_failed = ["failed", "leftOut"]
+        .iter()
+        .any(|key| detail(key).and_then(Value::as_array).is_some_and(|reasons| !reasons.is_empty()));
+    if !waits || has_failed {
+        return failure;
+    }
+    let ids = detail("deliveryIds").and_then(Value::as_array);
+    let ids: Vec<&str> = ids.into_iter().flatten().filter_map(Value::as_str).collect();
+    let hint = format!(
+        "Its id: {}. How it goes: {}; what waits: {}",
+        ids.join(", "),
+        context.hint_command(&format!("openclaw trace {}", ids.first().unwrap_or(&"<id>"))),
+        context.hint_command("openclaw message failed")
+    );
+    Failure { code: STORED, ..failure.hint(hint) }
 }
 
 /// What is waited for, and why, as far as the gateway knows.
@@ -343,6 +373,9 @@ fn described(action: &str, label: &str, payload: &Value) -> String {
         let shown: Vec<String> = items.iter().map(line).collect();
         if shown.is_empty() { format!("None ({label}).") } else { shown.join("\n") }
     };
+    if word(payload, "status") == "queued" {
+        return word(payload, "note");
+    }
     match action {
         "react" if payload.get("removed") == Some(&json!(true)) => "✅ Reaction removed".to_owned(),
         "react" => format!("✅ Reaction added: {}", word(payload, "added")),
@@ -404,6 +437,7 @@ mod tests {
                 "✅ Sent via Telegram. Message ID: 7 (chat 5)",
             ),
             ("ban", json!({}), "✅ ban via Telegram."),
+            ("sticker", json!({"ok": true, "status": "queued", "note": "It waits."}), "It waits."),
         ];
         for (action, payload, expect) in rows {
             assert_eq!(described(action, "Telegram", &payload), expect);

@@ -78,18 +78,17 @@ fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: b
         output::line(&format!("No pending {id} pairing requests."));
         return Ok(0);
     }
-    output::line("Code      Id            Who                   Account   Asked");
-    for (account, request) in requests {
+    let row = |(account, request): (String, PairingRequest)| {
         let meta = |key: &str| request.meta.as_ref()?.get(key)?.as_str().map(str::to_owned);
         let parts = [meta("firstName"), meta("lastName")].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let whole = || Some(parts).filter(|name| !name.is_empty()).or_else(|| meta("name"));
         let name = meta("username").map(|name| format!("@{name}")).or_else(whole).unwrap_or_default();
-        let name = output::one_line(&name);
-        output::line(&format!(
-            "{:<9} {:<13} {name:<21} {account:<9} {}",
-            request.code, request.id, request.created_at
-        ));
-    }
+        vec![request.code, request.id, name, account, request.created_at]
+    };
+    let rows: Vec<Vec<String>> = requests.into_iter().map(row).collect();
+    output::fitting(&["Code", "Id", "Who", "Account", "Asked"], &rows)
+        .iter()
+        .for_each(|line| output::row(line));
     output::line("");
     output::line(&format!(
         "Let somebody in: {}",

@@ -1,5 +1,7 @@
 //! Text in columns. Cells stay in their place whatever is in them.
 
+use std::borrow::Cow;
+
 use openclaw_config::Environment;
 
 use super::one_line;
@@ -23,6 +25,21 @@ pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
         cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
     std::iter::once(&heading).chain(rows).map(render).collect()
+}
+
+/// Lines of plain columns as wide as what is in them, separated by two spaces, the heading first.
+pub(crate) fn fitting(heading: &[&str], rows: &[Vec<String>]) -> Vec<String> {
+    let heading: Vec<String> = heading.iter().map(|name| (*name).to_owned()).collect();
+    let all: Vec<Vec<_>> = std::iter::once(&heading)
+        .chain(rows)
+        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
+        .collect();
+    let longest = |at: usize| all.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let line = |row: &Vec<Cow<'_, str>>| {
+        let cells = row.iter().enumerate().map(|(at, cell)| pad(cell, longest(at).unwrap_or_default()));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    all.iter().map(line).collect()
 }
 
 /// Lines of a box with two columns. `width` is the whole width, in characters.

@@ -148,17 +148,34 @@ impl<'a> Effective<'a> {
     }
 }
 
+/// The ids of channels and supergroups, which may write in their own names, are not above this; those of other groups are.
+const HIGHEST_SPEAKING_CHAT: i64 = -1_000_000_000_000;
+
 /// An entry of a list of Telegram that can match nobody, now or after names were looked up.
 fn nobody(path: String, entry: &Value) -> Option<Issue> {
-    let text = entry.as_str()?.trim();
-    if text.is_empty() || is_telegram_entry(text) {
-        return None;
-    }
+    let text = match entry {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let why = match id_of(&text) {
+        _ if text.is_empty() => "an empty entry can match nobody".to_owned(),
+        Some(id) if (HIGHEST_SPEAKING_CHAT + 1..0).contains(&id) => {
+            format!(
+                "\"{text}\" is the id of a group, and can match nobody in a list of people; groups stand in groups"
+            )
+        }
+        _ if is_telegram_entry(&text) => return None,
+        _ => format!("\"{text}\" can match nobody on Telegram"),
+    };
     let told = format!(
-        "\"{text}\" can match nobody on Telegram; write the numeric id of the person (it stands in openclaw pairing list \
-         telegram, and in the answer to /whoami)"
+        "{why}; write the numeric id of the person (it stands in openclaw pairing list telegram, and in the answer to /whoami)"
     );
     Some(Issue::new(path, told))
+}
+
+fn id_of(text: &str) -> Option<i64> {
+    without_prefixes(text).parse().ok()
 }
 
 /// In lower case, without the name of the platform.
@@ -244,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_can_match_nobody_on_telegram_is_told() {
-        for entry in ["5", "-100123", "tg:5", "Telegram: @ada", "@ada_l", "ada", "*", ""] {
+        for entry in ["5", "-1001234567890", "tg:5", "Telegram: @ada", "@ada_l", "ada", "*"] {
             let document = json!({"channels": {"telegram": {"groupAllowFrom": [entry]}}});
             assert!(paths(&document).is_empty(), "{entry:?}");
         }
@@ -256,9 +273,20 @@ mod tests {
             "https://t.me/ada",
             "ada@example.org",
             "99999999999999999999",
-        ] {
+            "",
+            "-5",
+            "tg:-100123",
+        ]
+        .map(Value::from)
+        .into_iter()
+        .chain([json!(777.5), json!(-5), json!(0), json!(1e30)])
+        {
             let document = json!({"channels": {"telegram": {"allowFrom": [5, entry]}}});
             assert_eq!(paths(&document), ["channels.telegram.allowFrom.1"], "{entry:?}");
+        }
+        for entry in [json!(5), json!(-1_001_234_567_890_i64), json!(null)] {
+            let document = json!({"channels": {"telegram": {"groupAllowFrom": [entry]}}});
+            assert!(paths(&document).is_empty(), "{entry:?}");
         }
         let elsewhere = json!({
             "commands": {"ownerAllowFrom": ["telegram:@ada", "tg:Ada Lovelace", "Ada Lovelace", "discord:a b"]},

@@ -205,6 +205,6 @@ mod tests {
         assert_eq!(shown(&json!({}), &wish, None), "Channel is required (no configured channels detected).");
         let named = Wish { account: Some("work".to_owned()), ..wish };
         let config = json!({"channels": {"telegram": {"botToken": TOKEN}}});
-        assert_eq!(shown(&config, &named, None), "unknown account \"work\"");
+        assert_eq!(shown(&config, &named, None), "unknown account \"work\" (known: default)");
     }
 }

@@ -17,7 +17,7 @@ use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::{iso, now_ms};
 use serde_json::{Map, Value, json};
 
-use super::standing::{answer, command, obstacle, obstacle_of};
+use super::standing::{add_command, answer, command, obstacle, obstacle_of};
 use crate::state::GatewayState;
 
 /// Groups in which nobody is heard that are told of.
@@ -300,7 +300,7 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let mut found: Vec<Issue> = Vec::new();
     let issue =
         |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
-    let add = format!("Run: {}", command("add", channel, id));
+    let add = format!("Run: {}", add_command(channel, id));
     match (&facts.problem, &stands.last_error) {
         (Some(problem), _) => found.push(issue(IssueKind::Config, problem, add)),
         (None, Some(error)) if stands.is_refused => found.push(issue(IssueKind::Auth, error, add)),
@@ -346,7 +346,7 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         };
         let remedy = match (&facts.off, &facts.problem) {
             (Some(off), _) => off.remedy(),
-            (None, Some(_)) => command("add", channel, id),
+            (None, Some(_)) => add_command(channel, id),
             (None, None) => command("start", channel, id),
         };
         found.push(issue(IssueKind::Runtime, &message, format!("Run: {remedy}")));

@@ -14,6 +14,11 @@ pub(super) fn command(verb: &str, channel: &str, account: &str) -> String {
     format!("openclaw channels {verb} --channel {channel}{named}")
 }
 
+/// The command that gives an account a token.
+pub(super) fn add_command(channel: &str, account: &str) -> String {
+    format!("{} --token <token>", command("add", channel, account))
+}
+
 /// What keeps an account from working that can be started. `None`: it works, or has just begun. `stands` is `None` for one that is not
 /// started.
 pub(super) fn obstacle(stands: Option<&AccountStatus>) -> Option<String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::account_keys::take_credentials;
-use openclaw_channels::{Channel, Unusable, registry, switched_off};
+use openclaw_channels::{Channel, UnknownAccount, registry, told_unusable};
 use openclaw_config::write::Actor;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
@@ -38,8 +38,7 @@ pub(super) async fn start(
     let id = channel.info().id;
     let config = ctx.gateway.config();
     if let Err(why) = channel.account(&config, &account_id) {
-        let off = switched_off(&config, id, &account_id).filter(|_| why == Unusable::Disabled);
-        let why = off.map_or_else(|| why.to_string(), |off| format!("{off}. Run: {}", off.remedy()));
+        let why = told_unusable(&config, id, &account_id, &why);
         return Err(ErrorShape::unavailable(format!("Error: {why}")).into());
     }
     ctx.gateway.channels.start(&ctx.gateway, id, &account_id).await;
@@ -78,7 +77,7 @@ pub(super) async fn logout(
     })
 }
 
-/// The platform and account that a request names.
+/// The platform and account that a request names. Both have to be there.
 fn named(
     ctx: &RequestContext,
     params: &ChannelAccountParams,
@@ -91,7 +90,10 @@ fn named(
     let account = params.account_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
     let account = account.map(normalize_account_id);
     let account = account.or_else(|| ctx.gateway.platforms.default_account(&config, channel.info().id));
-    Ok((channel, account.unwrap_or_default()))
+    let account = account.unwrap_or_default();
+    UnknownAccount::check(channel.as_ref(), &config, &account)
+        .map_err(|unknown| ErrorShape::invalid(format!("Error: {unknown}")))?;
+    Ok((channel, account))
 }
 
 pub(super) async fn trace(ctx: RequestContext, params: TraceParams) -> Result<TraceResult, Failure> {

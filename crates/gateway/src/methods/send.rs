@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry,
+    Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry, told_unusable,
 };
 use openclaw_dispatch::outbox::{Delivery, Enqueued, Posted};
 use openclaw_dispatch::{ClientFiles, Digest, MessageError, MessageRequest, Mirrored};
@@ -80,12 +80,12 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         text: answer.text,
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
-    let (posted, is_new) = hand_over(&ctx, parts, &address, session_key, &key).await?;
+    let handed = hand_over(&ctx, parts, &address, session_key, &key).await?;
     // What arrived was said there, also where a part of it was refused.
-    if is_new && posted.sent > 0 {
+    if handed.is_new && handed.posted.sent > 0 {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
-    sent(&ctx, &posted, &address, &key)
+    sent(&ctx, &handed, &address, &key)
 }
 
 /// Which files of this machine a client may have sent: who may administer the gateway can read all of them anyway.
@@ -152,8 +152,8 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
         hours: params.duration_hours,
     };
     let part = Part { content, ..Part::text("") };
-    let (posted, _) = hand_over(&ctx, vec![part], &place.address, None, &key).await?;
-    sent(&ctx, &posted, &place.address, &key)
+    let handed = hand_over(&ctx, vec![part], &place.address, None, &key).await?;
+    sent(&ctx, &handed, &place.address, &key)
 }
 
 async fn place(
@@ -191,6 +191,7 @@ async fn place(
         Some(at_work) => at_work.account,
         None => channel
             .account(&config, &account_id)
+            .map_err(|why| told_unusable(&config, &id, &account_id, &why))
             .map_err(|why| ErrorShape::unavailable(format!("Error: {why}")))?,
     };
     let target = channel.target(to).map_err(|error| ErrorShape::invalid(error.to_string()))?;
@@ -221,15 +222,25 @@ fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
     Ok(Sha256::digest(json).into())
 }
 
-/// Puts the parts into the outbox and waits for the platform: what became of them. A repetition of the key hears of the first; whether it
-/// is none. A key that was used for something else is refused.
+/// A message that is in the outbox.
+struct Handed {
+    /// Its deliveries, one a part.
+    ids: Vec<String>,
+    /// What became of them.
+    posted: Posted,
+    /// Whether it is no repetition.
+    is_new: bool,
+}
+
+/// Puts the parts into the outbox and waits for the platform: what became of them. A repetition of the key hears of the first. A key that
+/// was used for something else is refused.
 async fn hand_over(
     ctx: &RequestContext,
     parts: Vec<Part>,
     address: &Address,
     session_key: Option<SessionKey>,
     key: &Key,
-) -> Result<(Posted, bool), Failure> {
+) -> Result<Handed, Failure> {
     let dispatch = &ctx.gateway.dispatch;
     let (mut ids, mut is_new) = (Vec::new(), false);
     for (at, part) in parts.into_iter().enumerate() {
@@ -267,11 +278,12 @@ async fn hand_over(
     let patience = if is_at_work { PATIENCE } else { Duration::ZERO };
     let posted = dispatch.outbox().posted(&ids, patience).await;
     let posted = posted.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
-    Ok((posted, is_new))
+    Ok(Handed { ids, posted, is_new })
 }
 
-/// Success where the platform has all of it. Otherwise the details say what of it arrived.
-fn sent(ctx: &RequestContext, posted: &Posted, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+/// Success where the platform has all of it. Otherwise the details say what of it arrived, and by which ids the outbox knows it.
+fn sent(ctx: &RequestContext, handed: &Handed, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+    let Handed { ids, posted, .. } = handed;
     let refusal = match (posted.failure(), posted.waiting.first()) {
         (Some(why), _) => format!("Error: {why}"),
         (None, Some(reason)) => {
@@ -295,6 +307,7 @@ fn sent(ctx: &RequestContext, posted: &Posted, address: &Address, key: &Key) -> 
     let details = json!({
         "runId": key.name, "channel": address.channel, "chatId": address.target, "messageIds": posted.message_ids,
         "sent": posted.sent, "failed": posted.failures, "leftOut": posted.left_out, "waiting": posted.waiting.len(),
+        "deliveryIds": ids,
     });
     Err(ErrorShape::unavailable(refusal).with_details(details).into())
 }

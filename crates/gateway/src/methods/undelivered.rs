@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use openclaw_channels::{Address, Content, Unusable, registry};
+use openclaw_channels::{Address, Content, UnknownAccount, Unusable, registry};
 use openclaw_dispatch::outbox::{
     DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery, Outbox, OutboxError,
 };
@@ -29,7 +29,7 @@ pub(super) async fn failed(
     ctx: RequestContext,
     params: MessageFailedParams,
 ) -> Result<MessageFailedResult, Failure> {
-    let meant = Meant::of(params.channel.as_deref(), params.account_id.as_deref());
+    let meant = Meant::of(&ctx, params.channel.as_deref(), params.account_id.as_deref()).await?;
     let outbox = ctx.gateway.dispatch.outbox();
     let all = given_up(outbox, &meant).await?;
     let most = usize::try_from(params.limit.unwrap_or(LISTED)).unwrap_or(usize::MAX);
@@ -94,7 +94,7 @@ pub(super) async fn retry(
     params: MessageIdsParams,
 ) -> Result<MessageRetryResult, Failure> {
     let outbox = ctx.gateway.dispatch.outbox();
-    let ids = named(outbox, params).await?;
+    let ids = named(&ctx, params).await?;
     let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
     let (mut hastened, mut others) = (Vec::new(), Vec::new());
     for id in ids.into_iter().filter(|id| !retried.contains(id)) {
@@ -119,7 +119,7 @@ pub(super) async fn discard(
     let outbox = ctx.gateway.dispatch.outbox();
     let (mut discarded, mut others) = (Vec::new(), Vec::new());
     let deadline = Instant::now() + ON_ITS_WAY;
-    for id in named(outbox, params).await? {
+    for id in named(&ctx, params).await? {
         let patience = deadline.saturating_duration_since(Instant::now());
         let is_gone = outbox.discard(&id, patience).await.map_err(|error| unavailable(&error))?;
         if is_gone { discarded.push(id) } else { others.push(id) }
@@ -148,11 +148,34 @@ struct Meant {
 }
 
 impl Meant {
-    fn of(channel: Option<&str>, account: Option<&str>) -> Self {
-        let given =
-            |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-        let id = |name: String| registry::by_name(&name).map_or(name, |info| info.id.to_owned());
-        Self { channel: given(channel).map(id), account: given(account).map(|id| normalize_account_id(&id)) }
+    /// Refuses a platform and an account that are not there. An account that is gone counts while there are messages for it.
+    async fn of(ctx: &RequestContext, channel: Option<&str>, account: Option<&str>) -> Result<Self, Failure> {
+        let [channel, account] =
+            [channel, account].map(|text| text.map(str::trim).filter(|text| !text.is_empty()));
+        let channel = channel.map(|name| {
+            registry::by_name(name)
+                .map(|info| info.id.to_owned())
+                .ok_or_else(|| ErrorShape::invalid(format!("Error: Unknown channel: {name}")))
+        });
+        let meant = Self { channel: channel.transpose()?, account: account.map(normalize_account_id) };
+        if let Some(unknown) = meant.unknown_account(ctx)
+            && given_up(ctx.gateway.dispatch.outbox(), &meant).await?.is_empty()
+            && waiting(ctx, &meant, 0).await?.1 == 0
+        {
+            return Err(ErrorShape::invalid(format!("Error: {unknown}")).into());
+        }
+        Ok(meant)
+    }
+
+    /// The account, where none of these platforms has it.
+    fn unknown_account(&self, ctx: &RequestContext) -> Option<UnknownAccount> {
+        let id = self.account.clone()?;
+        let config = ctx.gateway.config();
+        let channels = ctx.gateway.platforms.channels().iter();
+        let channels =
+            channels.filter(|channel| self.channel.as_ref().is_none_or(|id| *id == channel.info().id));
+        let known: Vec<String> = channels.flat_map(|channel| channel.account_ids(&config)).collect();
+        (!known.contains(&id)).then_some(UnknownAccount { id, known })
     }
 
     fn has(&self, one: &ListedDelivery) -> bool {
@@ -170,13 +193,14 @@ async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<ListedDelivery>,
 }
 
 /// The ids that are meant.
-async fn named(outbox: &Outbox, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
+async fn named(ctx: &RequestContext, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
+    let meant = Meant::of(ctx, params.channel.as_deref(), params.account_id.as_deref()).await?;
     let ids: Vec<String> =
         params.ids.unwrap_or_default().into_iter().map(|id| id.trim().to_owned()).collect();
     match (params.all.unwrap_or_default(), ids.is_empty()) {
         (true, true) => {
-            let meant = Meant::of(params.channel.as_deref(), params.account_id.as_deref());
-            Ok(given_up(outbox, &meant).await?.into_iter().map(|one| one.status.id).collect())
+            let all = given_up(ctx.gateway.dispatch.outbox(), &meant).await?;
+            Ok(all.into_iter().map(|one| one.status.id).collect())
         }
         (false, false) => Ok(ids),
         (true, false) | (false, true) => Err(ErrorShape::invalid("either ids or all is required").into()),

@@ -1,5 +1,7 @@
 //! Which models a run may use, in order: pure, before anything is bound (spec `models.md` §1.2, §9.3).
 
+use openclaw_protocol::AgentId;
+
 use super::primary::{Origin, Primary};
 use super::{Allowlist, Ask, SelectError};
 use crate::catalog::Catalog;
@@ -40,22 +42,37 @@ pub(super) fn candidates_of(
             return Ok(plan);
         }
     }
-    let own = settings.agent_models.get(ask.agent).and_then(|choice| choice.fallbacks.as_ref());
+    let more = stand_ins(settings, &names, &allowlist, primary, ask.agent, &mut plan.warnings);
+    plan.references.extend(more);
+    let mut seen = std::collections::HashSet::new();
+    plan.references.retain(|model| seen.insert(model.clone()));
+    Ok(plan)
+}
+
+/// The models that are tried after the first: the fallbacks in order, then the primary that is configured. An agent with fallbacks of its
+/// own has those alone.
+pub(crate) fn stand_ins(
+    settings: &ModelSettings,
+    names: &ModelNames,
+    allowlist: &Allowlist,
+    primary: &Primary,
+    agent: &AgentId,
+    warnings: &mut Vec<String>,
+) -> Vec<ModelRef> {
+    let mut found = Vec::new();
+    let own = settings.agent_models.get(agent).and_then(|choice| choice.fallbacks.as_ref());
     for text in own.or(settings.default_model.fallbacks.as_ref()).into_iter().flatten() {
         match names.resolve(text, DEFAULT_PROVIDER) {
-            Some(model) if allowlist.allows(&model) => plan.references.push(model),
-            Some(model) => plan
-                .warnings
-                .push(format!("fallback {model} is not in agents.defaults.models and is left out")),
-            None => plan
-                .warnings
+            Some(model) if allowlist.allows(&model) => found.push(model),
+            Some(model) => {
+                warnings.push(format!("fallback {model} is not in agents.defaults.models and is left out"));
+            }
+            None => warnings
                 .push(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
         }
     }
     if own.is_none() && primary.origin == Origin::Configured {
-        plan.references.push(primary.reference.clone());
+        found.push(primary.reference.clone());
     }
-    let mut seen = std::collections::HashSet::new();
-    plan.references.retain(|model| seen.insert(model.clone()));
-    Ok(plan)
+    found
 }

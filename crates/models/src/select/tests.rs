@@ -225,11 +225,19 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     assert_eq!(
         warning("openai").as_deref(),
         Some(
-            "There is no credential for openai: runs fail until there is one. Set OPENAI_API_KEY, or run `openclaw models \
-             auth paste-token --provider openai`."
+            "There is no credential for openai: runs fall back to a/x until there is one. Set OPENAI_API_KEY, or run \
+             `openclaw models auth paste-token --provider openai`."
         )
     );
     assert_eq!([warning("b"), warning("offline")], [None, None]);
+    let mut place = place.primary("openai/gpt-5");
+    let rows: [(&[&str], &str); 2] = [(&["b/z"], "runs fall back to b/z until"), (&[], "runs fail until")];
+    for (fallbacks, expect) in rows {
+        place = place.fallbacks(fallbacks);
+        let choices = place.models().choices(&place.settings, &AgentId::default(), place.dir.path()).await;
+        let warning = choices.warning(&ModelRef::new("openai", "gpt-5")).unwrap();
+        assert!(warning.starts_with(&format!("There is no credential for openai: {expect}")), "{warning}");
+    }
     let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);
     assert_eq!(
         hollow.candidates(Some("a/y")).await.unwrap()[0],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Capabilities, Channel, Platforms, Probe};
+use openclaw_channels::{Capabilities, Channel, Platforms, Probe, UnknownAccount};
 use openclaw_config::Config;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};
@@ -42,7 +42,12 @@ pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
     let mut reports = Vec::new();
     for channel in channels {
         let accounts = match &args.account {
-            Some(account) => vec![normalize_account_id(account)],
+            Some(account) => {
+                let account = normalize_account_id(account);
+                UnknownAccount::check(channel.as_ref(), config, &account)
+                    .map_err(|unknown| Failure::new("unknown-account", format!("Error: {unknown}")))?;
+                vec![account]
+            }
             None => channel.account_ids(config),
         };
         for account in accounts {

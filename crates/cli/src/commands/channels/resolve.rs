@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_channels::{Account, Channel, ConversationKind, Platforms};
+use openclaw_channels::{Account, Channel, ConversationKind, Platforms, told_unusable};
 use serde::Serialize;
 use serde_json::json;
 
@@ -32,7 +32,8 @@ pub(super) fn run(context: &Context, args: &ResolveArgs) -> Outcome {
     let default = Platforms::default().sending_account(config, channel.info().id).unwrap_or_default();
     let id = args.account.as_deref().map_or(default, openclaw_sessions::key::normalize_account_id);
     let account =
-        channel.account(config, &id).map_err(|why| Failure::new("account", format!("Error: {why}")))?;
+        channel.account(config, &id).map_err(|why| told_unusable(config, channel.info().id, &id, &why));
+    let account = account.map_err(|why| Failure::new("account", format!("Error: {why}")))?;
     let found = client::block_on(async {
         let mut found = Vec::new();
         for entry in &args.entries {

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use openclaw_channels::Platforms;
 
-use super::is_token;
+use super::add::is_token;
 use crate::args::ChannelsAddArgs;
 use crate::commands::questions::Questions;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use openclaw_sessions::time::{iso, now_ms};
 use serde_json::{Map, Value, json};
 
 use super::super::channels::call;
-use crate::args::{MessageArgs, TargetArgs};
+use crate::args::{MessageArgs, RETRY, TargetArgs};
 use crate::client;
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
@@ -179,16 +179,25 @@ fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
     })
 }
 
-/// How the rest stands. One that nobody knows is a failure; what is sent already, or will be, is none.
+/// How the rest stands. One that nobody knows is a failure, and one that can't be sent again because it was thrown away; what is sent
+/// already, or will be, is none.
 fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> Outcome {
     let mut exit = 0;
     for (id, state) in others {
         let id = output::one_line(id);
-        let words = match state {
-            "unknown" => {
-                exit = ERROR;
-                format!("❌ Nothing is known of {id}.")
+        let failure = match (args.row.action, state) {
+            (_, "unknown") => Some(format!("❌ Nothing is known of {id}.")),
+            (RETRY, "discarded") => Some(format!("❌ {id} was thrown away: it can't be sent any more.")),
+            _ => None,
+        };
+        if let Some(failure) = failure {
+            exit = ERROR;
+            if !args.json {
+                output::error_line(&failure);
             }
+            continue;
+        }
+        let words = match state {
             "sent" => format!("{id} was sent already."),
             "discarded" => format!("{id} was thrown away."),
             "unlisted" => {
@@ -196,10 +205,8 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
             }
             _ => format!("{id} is being sent right now: nothing was done. Try again in a moment."),
         };
-        match (args.json, state) {
-            (true, _) => {}
-            (false, "unknown") => output::error_line(&words),
-            (false, _) => output::line(&words),
+        if !args.json {
+            output::line(&words);
         }
     }
     Ok(exit)

@@ -40,11 +40,14 @@ async fn who_chooses_a_model_that_cannot_be_had_is_told() {
     let rig = Rig::with_config(dir.path(), &model, config).await;
     assert_eq!(
         turn(&rig, "r1", "/model minimax/MiniMax-M2.1").await,
-        "Model set to minimax/MiniMax-M2.1.\n\nThere is no credential for minimax: runs fail until there is one. Set \
+        "Model set to minimax/MiniMax-M2.1.\n\nThere is no credential for minimax: runs fall back to fake/fake-1 until there \
+         is one. Set \
          MINIMAX_API_KEY, or run `openclaw models auth paste-token --provider minimax`."
     );
     assert_eq!(chosen(&rig).await, "minimax/MiniMax-M2.1 - -");
-    assert_eq!(turn(&rig, "r2", "/model two").await, SWITCHED);
+    assert!(turn(&rig, "r2", "hi").await.contains("reply 1"));
+    assert_eq!(model.model_of(0), "fake-1", "as was said");
+    assert_eq!(turn(&rig, "r3", "/model two").await, SWITCHED);
 }
 
 #[tokio::test]

@@ -1,0 +1,232 @@
+//! `openclaw channels add`: an account is written into the configuration.
+
+use std::io::{IsTerminal as _, stdin};
+
+use openclaw_channels::Channel;
+use openclaw_channels::access::{AccessSettings, DmPolicy, Entry};
+use openclaw_channels::account_keys::{names_of, without_credentials};
+use openclaw_config::value_path;
+use openclaw_config::write::{Actor, write};
+use openclaw_sessions::key::normalize_account_id;
+use serde_json::{Map, Value, json};
+
+use super::{DEFAULT, platform, refused, wizard};
+use crate::args::ChannelsAddArgs;
+use crate::commands::message::absolute;
+use crate::commands::questions::Questions;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+pub(super) fn run(context: &Context, args: &ChannelsAddArgs) -> Outcome {
+    if args.channel.is_some() || !stdin().is_terminal() {
+        return add(context, args, std::iter::empty());
+    }
+    let answers = wizard::ask(&mut Questions::of_process(), args)?;
+    let more = [
+        ("dmPolicy", answers.dm_policy.map(Value::from)),
+        ("allowFrom", Some(json!(answers.allow_from)).filter(|_| !answers.allow_from.is_empty())),
+    ];
+    add(context, &answers.add, more.into_iter().filter_map(|(key, value)| Some((key, value?))))
+}
+
+/// Writes an account into the configuration, with these keys besides.
+fn add(
+    context: &Context,
+    args: &ChannelsAddArgs,
+    more: impl Iterator<Item = (&'static str, Value)>,
+) -> Outcome {
+    let name = args.channel.as_deref().ok_or_else(|| {
+        Failure::usage("--channel is required")
+            .hint("Example: openclaw channels add --channel telegram --token <token>")
+    })?;
+    let channel = platform(name)?;
+    let id = channel.info().id;
+    let account = normalize_account_id(args.account.as_deref().unwrap_or_default());
+    let token = token_of(args, &account)?;
+    let token_file = args.token_file.as_deref().map(str::trim).map(lasting);
+    let loaded = &context.loaded;
+    let before = Before::of(context, channel.as_ref());
+    let mut path = vec!["channels".to_owned(), id.to_owned()];
+    if account != DEFAULT || before.has_accounts {
+        let own = names_of(&loaded.snapshot.parsed, channel.as_ref(), &account).into_iter().next();
+        path.extend(["accounts".to_owned(), own.unwrap_or_else(|| account.clone())]);
+    }
+    // What it had before, in whichever place, would go before what it gets now, or beside it.
+    let bare = without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account);
+    let mut document = bare.unwrap_or_else(|| loaded.snapshot.parsed.clone());
+    let mut next = value_path::get(&document, &path).and_then(Value::as_object).cloned().unwrap_or_default();
+    if args.webhook_url.is_some() {
+        check_webhook_secret(context, id, &next)?;
+    }
+    next.insert("enabled".to_owned(), json!(true));
+    let fields = [
+        ("name", args.name.clone()),
+        ("botToken", token.map(str::to_owned)),
+        ("tokenFile", token_file.clone()),
+        ("webhookUrl", args.webhook_url.clone()),
+        ("webhookPath", args.webhook_path.clone()),
+    ];
+    next.extend(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
+    next.extend(more.map(|(key, value)| (key.to_owned(), value)));
+    let mut next = Value::Object(next);
+    // Where no account is named, the channel's own keys are the account `default`; where one is, that has to be named too.
+    let is_first_named = account != DEFAULT && before.is_default;
+    let names_default = is_first_named && before.has_credentials;
+    if names_default {
+        path.pop();
+        next = json!({DEFAULT: {}, account.as_str(): next});
+    }
+    value_path::set(&mut document, &path, next);
+    let was_off = openclaw_config::plugin_switches(&loaded.snapshot.config, id);
+    was_off.iter().for_each(|switch| switch.turn_on(&mut document));
+    write(loaded, &document, Actor::Cli).map_err(|error| refused(&error))?;
+    for switch in &was_off {
+        output::line(&format!("Switched on. It was switched off by {switch}."));
+    }
+    if names_default {
+        output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));
+    }
+    output::line(&format!("Added {} account \"{account}\".", channel.info().label));
+    output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
+    output::line(&who_may_write(context, id, &account));
+    if is_first_named && !before.has_credentials && before.has_section {
+        tell_of_a_hidden_token(channel.as_ref());
+    }
+    if let Some(file) = &token_file {
+        tell_of_the_token_file(context, file);
+    }
+    let unset = channel.info().credentials.iter().filter(|name| context.env().get_nonblank(name).is_none());
+    for name in unset.filter(|_| args.use_env) {
+        output::error_line(&format!("{name} is not set here: the gateway has to be started with it."));
+    }
+    Ok(0)
+}
+
+/// The platform as it was configured before.
+struct Before {
+    has_section: bool,
+    has_accounts: bool,
+    /// Whether its own keys are the account `default`, because no account has a name.
+    is_default: bool,
+    /// Whether that account has a token, in the configuration or in the environment.
+    has_credentials: bool,
+}
+
+impl Before {
+    fn of(context: &Context, channel: &dyn Channel) -> Self {
+        let section = context.loaded.snapshot.config.pointer(&format!("/channels/{}", channel.info().id));
+        let section = section.and_then(Value::as_object);
+        let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
+        let has_accounts = accounts.is_some_and(|accounts| !accounts.is_empty());
+        let config = context.config_or_default();
+        let in_section = channel
+            .credential_keys()
+            .iter()
+            .any(|key| section.is_some_and(|section| section.contains_key(*key)));
+        Self {
+            has_section: section.is_some_and(|keys| !keys.is_empty()),
+            has_accounts,
+            is_default: !has_accounts && channel.account_ids(&config).iter().any(|id| id == DEFAULT),
+            // A token file that can't be read is no token, and will be one.
+            has_credentials: in_section || channel.credential_source(&config, DEFAULT) != "none",
+        }
+    }
+}
+
+/// The token that is given, where it is given as a text.
+fn token_of<'a>(args: &'a ChannelsAddArgs, account: &str) -> Result<Option<&'a str>, Failure> {
+    let token = args.token.as_deref().or(args.bot_token.as_deref()).map(str::trim);
+    let given =
+        [token.is_some(), args.token_file.is_some(), args.use_env].iter().filter(|given| **given).count();
+    if given != 1 {
+        return Err(Failure::usage("Give one of --token, --token-file and --use-env")
+            .hint("Telegram's @BotFather tells the token of a bot: /newbot makes one, /token shows it."));
+    }
+    if args.use_env && account != DEFAULT {
+        return Err(Failure::usage("--use-env is for the default account alone"));
+    }
+    if token.is_some_and(|token| !is_token(token)) {
+        return Err(Failure::usage("That is not a bot token: it looks like 123456789:AA…")
+            .hint("Copy it whole from @BotFather, with the number and the colon in front."));
+    }
+    Ok(token)
+}
+
+/// A webhook is refused without a secret, for which OpenClaw 2026.2.9 has no flag.
+fn check_webhook_secret(context: &Context, id: &str, own: &Map<String, Value>) -> Result<(), Failure> {
+    let key = format!("channels.{id}.webhookSecret");
+    let shared = context.loaded.snapshot.config.pointer(&format!("/{}", key.replace('.', "/")));
+    if own.contains_key("webhookSecret") || shared.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("--webhook-url needs a secret, and {key} is not set"))
+        .hint(format!("Set one of your own making, then run this again: openclaw config set {key} <secret>")))
+}
+
+/// Who is heard by a new account in private chats.
+fn who_may_write(context: &Context, id: &str, account: &str) -> String {
+    let settings = AccessSettings::of(&context.reread().config_or_default(), id, account);
+    let Ok(AccessSettings { dm_policy, allow_from, .. }) = settings else {
+        return format!("Who may write to it can't be read from channels.{id}: openclaw doctor says why.");
+    };
+    let lets_all_in = allow_from.iter().flatten().any(|Entry(entry)| entry.trim() == "*");
+    match dm_policy {
+        DmPolicy::Disabled => "Nobody may write to it in private (dmPolicy \"disabled\").".to_owned(),
+        DmPolicy::Pairing | DmPolicy::Allowlist | DmPolicy::Open if lets_all_in => {
+            "Everybody may write to it (\"*\" in its allowFrom).".to_owned()
+        }
+        DmPolicy::Allowlist | DmPolicy::Open => {
+            "Who may write to it: those in its allowFrom (dmPolicy \"allowlist\").".to_owned()
+        }
+        DmPolicy::Pairing => {
+            format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom.")
+        }
+    }
+}
+
+/// The gateway may have a token that this command does not see.
+fn tell_of_a_hidden_token(channel: &dyn Channel) {
+    let (id, variables) = (channel.info().id, channel.info().credentials.join(", "));
+    output::error_line(&format!(
+        "If the gateway is started with {variables}, which is not set here: the bot of that token is off now. To keep it, as the \
+         account \"{DEFAULT}\": openclaw config set channels.{id}.accounts.{DEFAULT} '{{}}'"
+    ));
+}
+
+fn tell_of_the_token_file(context: &Context, file: &str) {
+    output::line(&format!("Its token is read from {file} at each start."));
+    match std::fs::read_to_string(context.env().expand_path(file)) {
+        Ok(written) if is_token(written.trim()) => {}
+        Ok(_) => output::error_line(&format!("There is no bot token in {file}: it looks like 123456789:AA…")),
+        Err(error) => output::error_line(&format!("The token file {file} can't be read: {error}")),
+    }
+}
+
+/// A path that means the same wherever the gateway is started: whole, or from the home directory.
+fn lasting(file: &str) -> String {
+    if file.starts_with('~') || file.starts_with("${") { file.to_owned() } else { absolute(file) }
+}
+
+/// A number, a colon, and what is secret.
+pub(super) fn is_token(token: &str) -> bool {
+    let parts = token.split_once(':');
+    let is_secret = |text: &str| {
+        text.len() >= 8 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    };
+    parts.is_some_and(|(id, secret)| id.parse::<u64>().is_ok() && is_secret(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_told_from_nonsense() {
+        for (token, expect) in
+            [("123:TEST-token-1", true), ("token", false), ("x:TEST-token", false), ("1:a b c d e f", false)]
+        {
+            assert_eq!(is_token(token), expect, "{token}");
+        }
+    }
+}
