@@ -1,7 +1,7 @@
 //! Whether a document is a valid config (spec `config.md` §4).
 //!
 //! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
-//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`who_is_heard`] which people a
+//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`unused_bot`] which bot is, [`who_is_heard`] which people a
 //! platform's policies and lists leave out or let in. Later steps run only when the earlier ones found nothing, as in the reference.
 
 mod approvals;
@@ -12,6 +12,7 @@ mod plugins_off;
 mod rules;
 pub(crate) mod schema;
 mod telegram;
+mod unused_bot;
 mod who_is_heard;
 mod whole;
 
@@ -40,6 +41,7 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
         findings.warnings.extend(ignored::check(document, env));
         findings.warnings.extend(approvals::check(document));
         findings.warnings.extend(plugins_off::check(document, env));
+        findings.warnings.extend(unused_bot::check(document));
         findings.warnings.extend(who_is_heard::check(document));
     }
     findings

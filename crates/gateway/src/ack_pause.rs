@@ -10,8 +10,8 @@ use tokio_util::task::TaskTracker;
 
 /// What the TUI calls itself.
 const TUI: &str = "openclaw-tui";
-/// Long enough for two reads, too short for a person to notice.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Long enough for two reads, also while the TUI draws its first page; too short for a person to mind.
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// Drops what holds a run back: at once, but for the TUI after a moment.
 pub(crate) fn release<T: Send + 'static>(held: T, client: &ClientDescription, tasks: &TaskTracker) {

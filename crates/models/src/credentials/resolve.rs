@@ -391,9 +391,10 @@ fn is_blank(secret: &SecretString) -> bool {
 impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
-        // Of a short key too little is shown to guess it.
-        let (masked, snippet) = (ends(text, 8, "..."), ends(text, 4, "…"));
-        let card = if text.chars().count() < SHOWN_KEY { "…".to_owned() } else { ends(text, 6, "…") };
+        // Of a short key too little is shown to guess it, and nothing in chats.
+        let is_short = text.chars().count() < SHOWN_KEY;
+        let in_chats = |keep| if is_short { "…".to_owned() } else { ends(text, keep, "…") };
+        let (masked, snippet, card) = (ends(text, 8, "..."), in_chats(4), in_chats(6));
         let label = AuthLabel { mode, source, masked, snippet, card, profile: None };
         Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
@@ -412,10 +413,10 @@ impl Key {
     }
 }
 
-/// At most `keep` characters of either end, and never more than half of the whole.
-/// Characters of a key whose ends may be told (spec `messages.md` §9).
+/// Characters of a key whose ends may be told in chats (spec `messages.md` §9).
 const SHOWN_KEY: usize = 20;
 
+/// At most `keep` characters of either end, and never more than half of the whole.
 fn ends(key: &str, keep: usize, between: &str) -> String {
     let chars: Vec<char> = key.chars().collect();
     let keep = keep.min(chars.len() / 4);

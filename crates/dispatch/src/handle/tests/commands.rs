@@ -115,7 +115,8 @@ async fn it_tells_what_is_used_and_what_there_is() {
         "{status}"
     );
     assert!(status.contains("\n\n[fake] endpoint: http://127.0.0.1:"), "{status}");
-    let end = "/v1 api: openai-completions auth: api-key fa…ey (models.json)\n  • fake/fake-1\n  • fake/fake-2 (two)";
+    let end =
+        "/v1 api: openai-completions auth: api-key … (models.json)\n  • fake/fake-1\n  • fake/fake-2 (two)";
     assert!(status.ends_with(end), "{status}");
     assert_eq!(model.count(), 0);
 }

@@ -197,7 +197,7 @@ async fn when_all_profiles_rest_nobody_is_asked() {
 fn labels_show_too_little_of_a_key_to_use_it() {
     let rows = [
         ("sk-mock-0123456789abcdef0123456789abcdef", "sk-mock-...89abcdef", "sk-m…cdef", "sk-moc…abcdef"),
-        ("fake-key", "fa...ey", "fa…ey", "…"),
+        ("fake-key", "fa...ey", "…", "…"),
         ("lk", "...", "…", "…"),
     ];
     for (key, long, short, card) in rows {
