@@ -7,7 +7,7 @@ use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, p
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::telegram::bot;
+use crate::telegram::{all_sent, bot};
 
 /// How long a test waits for a file or a record.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -295,12 +295,7 @@ async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
     let mut gateway = bot(&server, &model, json!({"dmPolicy": "open", "allowFrom": ["*"]}), json!({})).await;
     server.push(private_message(5, "hello"));
     server.nth_answer("sendMessage", 1).await;
-    let mut client = gateway.client().await.unwrap();
-    until("the answer is noted as sent", async || {
-        let traced = client.request("trace", json!({})).await.unwrap();
-        (traced["events"][0]["run"]["deliveries"][0]["state"] == "sent").then_some(())
-    })
-    .await;
+    all_sent(&gateway).await;
     // What was sent is known to the next start, too.
     gateway.crash_and_restart().await.unwrap();
     server.push(reaction(5, 5, 501, &[], &["👍"]));
@@ -322,12 +317,7 @@ async fn a_reaction_in_a_forum_is_told_in_the_topic_of_the_message() {
     let gateway = bot(&server, &model, section, json!({})).await;
     server.push(forum_message(-100, 7, 5, "hello"));
     server.nth_answer("sendMessage", 1).await;
-    let mut client = gateway.client().await.unwrap();
-    until("the answer is noted as sent", async || {
-        let traced = client.request("trace", json!({})).await.unwrap();
-        (traced["events"][0]["run"]["deliveries"][0]["state"] == "sent").then_some(())
-    })
-    .await;
+    all_sent(&gateway).await;
     let mut reacted = reaction(-100, 5, 501, &[], &["👍"]);
     reacted["message_reaction"]["chat"]["is_forum"] = json!(true);
     server.push(reacted);

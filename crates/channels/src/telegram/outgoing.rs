@@ -133,7 +133,7 @@ fn write_words(params: &mut Value, key: &str, words: &Words, late: &str, without
     }
 }
 
-/// The method for a file, and its field.
+/// As what a file is sent.
 fn kind_of(kind: MediaKind, without: Without) -> MediaKind {
     match kind {
         MediaKind::Voice if without.kind => MediaKind::Audio,
@@ -142,6 +142,7 @@ fn kind_of(kind: MediaKind, without: Without) -> MediaKind {
     }
 }
 
+/// The method for a file, and its field.
 fn method_of(kind: MediaKind) -> (&'static str, &'static str) {
     match kind {
         MediaKind::Image => ("sendPhoto", "photo"),

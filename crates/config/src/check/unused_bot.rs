@@ -33,7 +33,7 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
             format!("channels.telegram.{key}"),
             format!(
                 "the bot with this token is off, because channels.telegram.accounts names others only; to switch it on: openclaw \
-                 config set channels.telegram.accounts.{DEFAULT} '{{}}' --json; if it is not wanted: openclaw config unset \
+                 config set channels.telegram.accounts.{DEFAULT} '{{}}'; if it is not wanted: openclaw config unset \
                  channels.telegram.{key}"
             ),
         )

@@ -441,13 +441,13 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
     let Inbound { address, conversation, sender, event, at, .. } = event;
     match event {
         InboundEvent::Reaction { message_id, emoji, removed } => {
-            let ours = sent_to(dispatch, &address, &message_id).await;
-            let is_told = match access.reaction_notifications {
-                ReactionNotifications::Off => false,
-                ReactionNotifications::All => true,
-                ReactionNotifications::Own => ours.is_some(),
+            let ours = match access.reaction_notifications {
+                ReactionNotifications::Off => return Fate::dropped(REACTION).into(),
+                ReactionNotifications::All | ReactionNotifications::Own => {
+                    sent_to(dispatch, &address, &message_id).await
+                }
             };
-            if !is_told {
+            if ours.is_none() && access.reaction_notifications == ReactionNotifications::Own {
                 return Fate::dropped(REACTION).into();
             }
             // Telegram does not say in which topic somebody reacts: we know where we sent the message.
