@@ -263,7 +263,8 @@ impl Runner {
             (Some(refusal), _) => Some(refusal.into()),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
                 let cancel = control.cancel.clone();
-                Some(Box::pin(self.compact_now(&session, &settings, arguments, cancel)).await?.into())
+                let asked = (arguments.as_str(), row.payload.conversation());
+                Some(Box::pin(self.compact_now(&session, &settings, asked, cancel)).await?.into())
             }
             (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.into()),
             (None, Intent::Tool(wish)) => {
