@@ -341,11 +341,11 @@ impl Actor {
         self.publish(broadcasts).await;
     }
 
-    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript.
+    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript, if it belongs there.
     async fn on_aside(&mut self, step: AsideStep) {
         match step {
             AsideStep::Answered { job, answer } => {
-                let broadcasts = self.emitter(&job).answered(answer.message.as_deref());
+                let broadcasts = self.emitter(&job).answered(answer.told());
                 let outcome = crate::runner::command::outcome(answer.message.as_deref());
                 self.publish(broadcasts).await;
                 let ended_at = self.shared.clock.now_ms();
