@@ -1,13 +1,13 @@
 //! Chat commands through the real program: on WebChat, and on a bot of the fake Bot API (spec `messages.md` §5, §9).
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::conversation::{history, turn};
 use crate::gateway;
-use crate::telegram::{all_sent, bot};
+use crate::telegram::{all_sent, bot, last_said};
 
 /// The bot's owner.
 fn owner() -> Value {
@@ -331,6 +331,44 @@ async fn a_command_is_told_once_although_the_gateway_dies_between() {
     assert!(said[..3].iter().all(|said| said == "⚙️ Usage footer: tokens."), "{said:?}");
     assert!(said[3].starts_with("🧭 Identity"), "nothing was told twice before it: {said:?}");
     let mut client = gateway.client().await.unwrap();
-    let kept = history(&mut client, "main").await;
-    assert_eq!(kept.iter().filter(|line| line.contains("Usage footer: tokens.")).count(), 3, "{kept:?}");
+    assert_eq!(history(&mut client, "main").await, [""; 0], "what is told on a platform stays there");
+}
+
+/// Spec `messages.md` §4: the gateway's own answer is no part of a conversation, but where a client gave the command.
+#[tokio::test]
+async fn a_command_given_on_a_platform_is_answered_there_alone() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |request| match last_said(request).contains("take your time") {
+        true => Reply::text("done").after(Step::Wait(held.clone())),
+        false => Reply::text("from the model"),
+    })
+    .await;
+    let gateway = bot(&server, &model, owner(), json!({})).await;
+    let mut sent = 0;
+    // The first that is said in a conversation, one beside a run, one in its turn.
+    let said = told(&server, &mut sent, private_message(5, "/usage tokens")).await;
+    assert_eq!(said, "⚙️ Usage footer: tokens.");
+    server.push(private_message(5, "take your time"));
+    model.arrived(1).await;
+    let said = told(&server, &mut sent, private_message(5, "/think high")).await;
+    assert_eq!(said, "Thinking level set to high.");
+    gate.open();
+    server.has_made("the answer", |made| made.len() == 3).await;
+    sent += 1;
+    let said = told(&server, &mut sent, private_message(5, "/verbose off")).await;
+    assert_eq!(said, "⚙️ Verbose logging disabled.");
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "/think low", "run-1").await, "Thinking level set to low.");
+    assert_eq!(turn(&mut client, "main", "hello", "run-2").await, "from the model");
+    let asked = model.requests();
+    let seen = json!(asked.last().unwrap().messages()).to_string();
+    let kept = history(&mut client, "main").await.join("\n");
+    for (what, text) in [("the model", seen), ("the web chat", kept)] {
+        assert!(text.contains("done") && text.contains("Thinking level set to low."), "{what}: {text}");
+        for said in ["Usage footer", "set to high", "Verbose logging"] {
+            assert!(!text.contains(said), "{what}: {text}");
+        }
+    }
 }

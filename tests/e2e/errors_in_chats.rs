@@ -145,3 +145,57 @@ async fn a_character_that_comes_in_two_halves_arrives_whole() {
     server.push(private_message(5, "hi"));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "well done 😀!");
 }
+
+/// `errorPolicy` and `silentErrorReplies`: a group whose people want to hear of nothing, a chat that is told the same error once.
+#[tokio::test]
+async fn errors_are_told_as_often_and_as_loudly_as_is_wanted() {
+    let (server, model) = (TelegramServer::start().await, model().await);
+    let group = json!({"requireMention": false, "errorPolicy": "silent", "allowFrom": ["*"]});
+    let section = json!({
+        "dmPolicy": "allowlist", "allowFrom": [5], "groupPolicy": "open", "groups": {"-7": group},
+        "errorPolicy": "once", "silentErrorReplies": true,
+    });
+    let gateway = bot(&server, &model, section, json!({})).await;
+    let mut asked = 0;
+    // The first error, the same once more, what is none, another one.
+    for message in [
+        group_message(-7, 5, "break"),
+        private_message(5, "break"),
+        private_message(5, "break"),
+        private_message(5, "write"),
+        private_message(5, "quietly"),
+        private_message(5, "break"),
+    ] {
+        let calls = if message["message"]["text"] == "break" { 1 } else { 2 };
+        server.push(message);
+        asked += calls;
+        model.arrived(asked).await;
+        gateway.fates().await.unwrap();
+    }
+    server.nth_call("sendMessage", 3).await;
+    gateway.fates().await.unwrap();
+    let said = server.calls("sendMessage");
+    let seen: Vec<_> = said
+        .iter()
+        .map(|call| {
+            let text = call.params["text"].as_str().unwrap();
+            let what = ["Agent failed before reply", "done", "Write: /proc/none"]
+                .into_iter()
+                .find(|what| text.contains(what));
+            (
+                call.params["chat_id"].clone(),
+                what.unwrap_or(text),
+                call.params["disable_notification"] == true,
+            )
+        })
+        .collect();
+    let chat = || json!(5);
+    assert_eq!(
+        seen,
+        [
+            (chat(), "Agent failed before reply", true),
+            (chat(), "done", false),
+            (chat(), "Write: /proc/none", true)
+        ]
+    );
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 use crate::command::openclaw;
 use crate::conversation::{end, send, transcript_path, turn};
 use crate::gateway;
+use crate::telegram::{bot, open};
 
 /// What hooks write, line by line.
 pub(crate) struct Heard {
@@ -231,6 +233,29 @@ async fn runs_and_tool_calls_can_be_changed_and_are_told() {
     assert_eq!((&ended["hook"], &ended["payload"]["success"]), (&json!("agent_end"), &json!(true)));
     assert!(ended["payload"]["messages"].as_array().unwrap().len() >= 5, "{ended}");
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}
+
+/// Each is told the channel of the message that its run answers.
+#[tokio::test]
+async fn hooks_of_runs_are_told_the_channel() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let rows = ["before_agent_start", "agent_end"].map(|point| (point, tell.clone(), 0));
+    let gateway = bot(&server, &model, open(), commands(&rows)).await;
+    server.push(private_message(5, "hello"));
+    for hook in ["before_agent_start", "agent_end"] {
+        let told = heard.next().await;
+        assert_eq!((&told["hook"], &told["context"]["messageProvider"]), (&json!(hook), &json!("telegram")));
+    }
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "ok");
+    for hook in ["before_agent_start", "agent_end"] {
+        let told = heard.next().await;
+        assert_eq!((&told["hook"], &told["context"]["messageProvider"]), (&json!(hook), &json!("webchat")));
+    }
 }
 
 #[tokio::test]

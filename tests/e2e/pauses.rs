@@ -100,6 +100,43 @@ async fn a_pause_holds_nobody_up_and_a_stop_takes_back_what_is_left() {
     assert!(last_said(&asked[2]).contains(NOTE) && !last_said(&asked[1]).contains(NOTE));
 }
 
+/// A run that is over is cut short like one under way by whatever takes its place (spec `queue.md` §3).
+#[tokio::test]
+async fn what_takes_the_place_of_an_answer_takes_back_what_is_left_of_it() {
+    for by in ["/new", "interrupt", "sessions.reset"] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|request| match last_said(request).contains("tell me") {
+            true => Reply::deltas(BLOCKS.join("\n\n").split_inclusive(' ')),
+            false => Reply::text("yes"),
+        })
+        .await;
+        let (section, mut rest) = with_pauses(ENDLESS);
+        if by == "interrupt" {
+            merge(&mut rest, json!({"messages": {"queue": {"mode": "interrupt"}}}));
+        }
+        let gateway = bot(&server, &model, section, rest).await;
+        server.push(private_message(5, "tell me"));
+        said_to(&server, 5, BLOCKS[0]).await;
+        traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        let next = match by {
+            "/new" => "/new",
+            "interrupt" => "no, something else",
+            _ => {
+                let mut client = gateway.client().await.unwrap();
+                client.request("sessions.reset", json!({"key": "main"})).await.unwrap();
+                "hello again"
+            }
+        };
+        server.push(numbered(private_message(5, next), 12));
+        said_to(&server, 5, "yes").await;
+        traced(&gateway, 11, |event| sent_and_taken_back(event) == (1, 2)).await;
+        let texts = texts_to(&server, 5);
+        assert!(!texts.iter().any(|text| BLOCKS[1..].contains(&text.as_str())), "{by}: {texts:?}");
+        let asked = model.requests();
+        assert!(!last_said(asked.last().unwrap()).contains(NOTE), "{by}: nobody has stopped it");
+    }
+}
+
 #[tokio::test]
 async fn a_run_that_is_stopped_says_none_of_its_blocks_that_pause() {
     let server = TelegramServer::start().await;

@@ -364,6 +364,49 @@ async fn a_trace_tells_what_a_message_waits_for() {
     has(&traced("send:c:1", "waits behind send:a:1").await, &["pending"]);
 }
 
+/// One chat alone says nothing about the platform, so that the account is not called down: its owner is told of the chat.
+#[tokio::test]
+async fn a_chat_whose_sends_fail_for_long_is_warned_of() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("unused")).await;
+    // It is tried again in minutes.
+    let mut section = open();
+    merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 600_000, "maxDelayMs": 600_000}}));
+    let gateway = bot(&server, &model, section, json!({})).await;
+    connected(&server).await;
+    let mut client = gateway.client().await.unwrap();
+    let params = |to: &str, id: &str| json!({"to": to, "message": "hello", "idempotencyKey": id});
+    server.fail_chat(5, Fault::Refuse(500, "Internal Server Error"));
+    for id in ["a", "b"] {
+        client.send("send", params("5", id)).await.unwrap();
+    }
+    assert!(client.call("send", params("6", "c")).await.unwrap().ok, "the other chat works");
+    let status = until("it is told", async || {
+        let status = ok(&gateway, &["channels", "status"]).await;
+        status.contains("2 messages wait for 5").then_some(status)
+    })
+    .await;
+    let warning = [
+        "- telegram default: 2 messages wait for 5, the first since 20",
+        "Internal Server Error",
+        "See: openclaw trace send:a:1; try it now: openclaw message retry send:a:1; \
+         throw it away: openclaw message discard send:a:1",
+    ];
+    has(&status, &warning);
+    assert_eq!(status.matches("wait for 5").count(), 1, "{status}");
+    has(&openclaw(&gateway, &["doctor"]).await.out, &["2 messages wait for 5, the first since 20"]);
+    has(
+        &ok(&gateway, &["status"]).await,
+        &["default: sends to 1 chat keep failing (openclaw channels status)"],
+    );
+    // What is to be done helps.
+    for id in ["send:a:1", "send:b:1"] {
+        ok(&gateway, &["message", "discard", id]).await;
+    }
+    let status = ok(&gateway, &["channels", "status"]).await;
+    assert!(!status.contains("wait for 5"), "{status}");
+}
+
 /// What holds its conversation up is listed, tried at once, and thrown away for good; what stands behind it goes on.
 #[tokio::test]
 async fn what_waits_is_listed_tried_now_and_thrown_away() {

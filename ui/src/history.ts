@@ -1,6 +1,7 @@
 // Messages as the gateway stores them, made lines of a conversation.
 import type { Outlook } from "./outlook";
 import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type CallState, type Line } from "./line";
+import { isSilent, spoken } from "./silent";
 
 interface StoredBlock {
   type?: string;
@@ -32,9 +33,6 @@ const CUT_OFF = "[openclaw] The run was stopped";
 
 /** What the reason of an aborted answer says when it was the clock that stopped it. */
 const TIMED_OUT = "time limit";
-
-/** How an answer reads that is meant for nobody: while it came it was not shown. */
-const SILENT = "NO_REPLY";
 
 /**
  * Where a turn stands after a message. One that a person stops before the model said anything ends with what it has; all
@@ -113,7 +111,8 @@ function linesOf(
   if (message.role === "user") return text ? [{ id, kind: "user", text, ...saidAt(message) }] : [];
   if (message.role === "system") return [{ id, kind: "note", text }];
   if (message.role !== "assistant") return [];
-  const lines: Line[] = text && !isSilent(text) ? [{ id, kind: "assistant", text }] : [];
+  const said = isSilent(text) ? "" : spoken(text);
+  const lines: Line[] = said ? [{ id, kind: "assistant", text: said }] : [];
   blocks(message)
     .filter((block) => block.type === "toolCall")
     .forEach((block, at) => {
@@ -130,10 +129,6 @@ function linesOf(
     lines.push({ id, kind: "note", text: NO_REPLY });
   }
   return lines;
-}
-
-function isSilent(text: string): boolean {
-  return text.trim() === SILENT;
 }
 
 function saidAt(message: StoredMessage): { at?: number } {

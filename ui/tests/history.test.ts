@@ -47,6 +47,13 @@ test("the time limit is told from a stop, and an empty answer from none", () => 
     [answer("", { stopReason: "aborted", errorMessage: "at its time limit of 4 s" }), ["note: Stopped at its time limit."]],
     [answer(""), ["note: No reply."]],
     [answer("NO_REPLY"), ["note: No reply."]],
+    [answer("**NO_REPLY**."), ["note: No reply."]],
+    [answer("_NO_REPLY_"), ["note: No reply."]],
+    [answer("NO_REPLY\n\nAll is well."), ["assistant: All is well."]],
+    [answer("All is well.\n\n(NO_REPLY)\n"), ["assistant: All is well."]],
+    [answer("Say `NO_REPLY` then."), ["assistant: Say `NO_REPLY` then."]],
+    [answer("Say this:\n```\nNO_REPLY"), ["assistant: Say this:\n```\nNO_REPLY"]],
+    [answer("Say this:\n\n    NO_REPLY"), ["assistant: Say this:\n\n    NO_REPLY"]],
     [answer("", { stopReason: "error", errorMessage: "401" }), ["error: 401"]],
   ];
   for (const [message, lines] of rows) assert.deepEqual(shown(user("go"), message), ["user: go", ...lines]);

@@ -15,4 +15,6 @@ pub use elsewhere::{named_elsewhere, written_owners};
 pub use mention::Mentioned;
 pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
 pub use rules::{Admission, Denial, Gate, Group as GroupView, Silence, Speaker};
-pub use settings::{AccessSettings, DmPolicy, Entry, Group, GroupPolicy, GroupRules, ReactionNotifications};
+pub use settings::{
+    AccessSettings, DmPolicy, Entry, ErrorPolicy, Group, GroupPolicy, GroupRules, ReactionNotifications,
+};

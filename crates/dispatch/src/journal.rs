@@ -176,6 +176,30 @@ pub struct AccountCounts {
     pub last_sent_at: Option<i64>,
     /// What became of its events, as far as they are remembered.
     pub events: Vec<EventCount>,
+    /// Conversations whose first delivery keeps failing, the one that waits longest first, at most [`LATE_LISTED`].
+    pub late: Vec<LateConversation>,
+    /// How many of them there are.
+    pub late_total: u64,
+}
+
+/// Conversations of an account whose sends fail for long that are told of.
+const LATE_LISTED: usize = 5;
+/// So much later than it was accepted is a delivery tried again whose conversation counts as late. Milliseconds.
+const LATE_MS: i64 = 60 * 1000;
+
+/// A conversation whose first delivery keeps failing. The others wait behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateConversation {
+    /// The platform's id of it.
+    pub target: String,
+    /// The delivery that fails.
+    pub id: String,
+    /// Unix milliseconds at which that was accepted.
+    pub since: i64,
+    /// Why its last try failed, for people.
+    pub error: String,
+    /// How many deliveries wait, this one included.
+    pub waiting: u64,
 }
 
 /// How many events of an account had one fate for one reason.

@@ -60,7 +60,7 @@ pub use hooks::Ended;
 pub use inbox::Digest;
 pub use intake::Receipt;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
-pub use journal::{AccountCounts, EventCount, JournalError};
+pub use journal::{AccountCounts, EventCount, JournalError, LateConversation};
 pub use messages::{ClientFiles, MessageError, MessageRequest};
 pub use notices::{CommandNotices, Wake};
 pub use runner::Announcement;

@@ -20,6 +20,7 @@ mod decide;
 mod deliver;
 mod device_secrets;
 pub(crate) mod elevated;
+mod error_policy;
 mod estimate;
 mod footer;
 mod fork;
@@ -98,6 +99,7 @@ use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 use crate::subagents::Subagents;
 use command::Route;
+use error_policy::ToldErrors;
 use kept::KeptTranscripts;
 use lent::LanePlace;
 use live::{Live, Shows};
@@ -131,6 +133,8 @@ pub(crate) struct Runner {
     pub(crate) hooks: Hooks,
     /// Reactions that say that a message was taken.
     pub(crate) acks: Acks,
+    /// What chats were told of errors.
+    told_errors: ToldErrors,
     kept: KeptTranscripts,
     reports: Reports,
     repo_roots: RepoRoots,
@@ -553,6 +557,7 @@ impl Runner {
             web: WebShared::default(),
             workspace_files: WorkspaceFiles::default(),
             suspects: Suspects::default(),
+            told_errors: ToldErrors::default(),
             deps,
             shared,
         }

@@ -29,6 +29,10 @@ pub struct AccessSettings {
     pub config_writes: Option<bool>,
     /// Which reactions the agent hears of.
     pub reaction_notifications: ReactionNotifications,
+    /// What its chats are told of errors; see [`AccessSettings::error_policy`].
+    error_policy: Option<ErrorPolicy>,
+    /// Whether the reader's device stays silent when they are told of one.
+    pub silent_error_replies: bool,
     /// `dm`, where a platform keeps policy and list in a section of their own.
     dm: Direct,
 }
@@ -116,6 +120,19 @@ pub enum ReactionNotifications {
     All,
 }
 
+/// `errorPolicy`: what a chat is told of runs and tools that fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorPolicy {
+    /// Each error.
+    #[default]
+    Always,
+    /// The same error once in a while.
+    Once,
+    /// None.
+    Silent,
+}
+
 /// `groups.<id>`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -147,6 +164,8 @@ pub struct GroupRules {
     pub skills: Option<Vec<String>>,
     /// What the agent is told here.
     pub system_prompt: Option<String>,
+    /// What is told here of errors.
+    pub error_policy: Option<ErrorPolicy>,
 }
 
 impl Group {
@@ -221,6 +240,13 @@ impl AccessSettings {
         rules.into_iter().flatten().find_map(|rules| rules.require_mention).unwrap_or(true)
     }
 
+    /// What a conversation is told of errors: its topic says so, or its group, or the account.
+    pub fn error_policy(&self, group: Option<&str>, topic: Option<&str>) -> ErrorPolicy {
+        let own = group.and_then(|group| self.group(group));
+        let topic = topic.and_then(|topic| own?.topic(topic)).and_then(|rules| rules.error_policy);
+        topic.or_else(|| own?.rules.error_policy).or(self.error_policy).unwrap_or_default()
+    }
+
     /// Whether the channel may write the configuration.
     pub fn may_write_config(&self) -> bool {
         self.config_writes.unwrap_or(true)
@@ -239,6 +265,38 @@ mod tests {
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
         let config = Config::from_json5(&json!({ "channels": channels }).to_string(), &env).unwrap();
         AccessSettings::of(&config, channel, account).unwrap()
+    }
+
+    #[test]
+    fn errors_are_told_as_topic_group_or_account_say() {
+        use ErrorPolicy::{Always, Once, Silent};
+        let groups = json!({
+            "*": {"errorPolicy": "silent"},
+            "-1": {"topics": {"5": {"errorPolicy": "always"}, "6": {}}},
+            "-2": {"errorPolicy": "silent", "topics": {"*": {"errorPolicy": "once"}}},
+        });
+        let channels = json!({"telegram": {"errorPolicy": "once", "groups": groups, "accounts": {
+            "a": {}, "b": {"errorPolicy": "silent", "silentErrorReplies": true, "groups": {}}, "c": {"groups": {}},
+        }}});
+        let rows = [
+            ("a", None, None, Once),
+            ("a", None, Some("5"), Once),
+            ("a", Some("-9"), None, Silent),
+            ("a", Some("-1"), None, Once),
+            ("a", Some("-1"), Some("5"), Always),
+            ("a", Some("-1"), Some("6"), Once),
+            ("a", Some("-1"), Some("7"), Once),
+            ("a", Some("-2"), None, Silent),
+            ("a", Some("-2"), Some("5"), Once),
+            ("b", None, None, Silent),
+            ("c", Some("-2"), Some("5"), Once),
+        ];
+        for (account, group, topic, expect) in rows {
+            let found = of(&channels, "telegram", account);
+            assert_eq!(found.error_policy(group, topic), expect, "{account} {group:?} {topic:?}");
+            assert_eq!(found.silent_error_replies, account == "b");
+        }
+        assert_eq!(of(&json!({}), "telegram", "default").error_policy(None, None), Always);
     }
 
     /// Spec `channels.md` §1.3.

@@ -19,6 +19,7 @@ use crate::inbox::{AskedRecords, Known, MessageRecord};
 use crate::job::copies_of;
 use crate::journal::JournalError;
 use crate::outbox::{DeliveryFailure, DeliveryState, DeliveryStatus, OutboxError};
+use crate::runner::command::is_answer;
 
 /// Events that one id may name: those of a message, its edits and reactions.
 const MOST: u32 = 50;
@@ -193,8 +194,7 @@ impl Dispatch {
             run.stopped_by = message.stop;
         }
         run.read_by = read_by.map(|by| by.to_string());
-        if let Some(Work { model_calls, tools, silence, is_command, read_before }) = work {
-            run.is_command = is_command.then_some(true);
+        if let Some(Work { model_calls, tools, silence, read_before }) = work {
             run.was_read_before = read_before.is_some().then_some(true);
             run.model_calls = Some(model_calls);
             run.tools = tools;
@@ -257,6 +257,7 @@ fn of_known(known: Option<Known>) -> TraceRun {
             (run.state, run.accepted_at) = ("accepted".to_owned(), Some(accepted_at));
         }
         Some(Known::Finished(record)) => {
+            run.is_command = is_answer(&record.outcome).then_some(true);
             let (state, error, result) = match record.outcome {
                 RunOutcome::Ok { result } => ("ok", None, Some(result)),
                 RunOutcome::Error { message, result } => ("error", Some(message), result),

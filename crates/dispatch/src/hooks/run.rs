@@ -95,13 +95,13 @@ impl Runner {
     }
 }
 
-/// Where a run happens.
-pub(crate) fn context_of(agent: &ResolvedAgent, key: &SessionKey) -> HookContext {
+/// Where a run happens; `at` is the conversation of a chat platform that its answer goes to.
+pub(crate) fn context_of(agent: &ResolvedAgent, key: &SessionKey, at: Option<&Address>) -> HookContext {
     HookContext {
         agent_id: Some(agent.id.to_string()),
         session_key: Some(key.clone()),
         workspace_dir: Some(agent.workspace.display().to_string()),
-        message_provider: Some(WEBCHAT.to_owned()),
+        message_provider: Some(at.map_or(WEBCHAT, |at| &at.channel).to_owned()),
         ..HookContext::default()
     }
 }

@@ -68,6 +68,7 @@ on_each! {
     what_a_platform_asked_for_holds_the_conversation
     what_waits_is_thrown_away_for_good_but_not_while_it_is_sent
     what_waits_behind_another_delivery_is_known
+    a_conversation_whose_first_delivery_keeps_failing_is_late
     what_was_promised_is_told_by_the_next_start_once
     a_line_waits_until_the_run_that_told_it_has_ended
     a_closed_journal_refuses_everything
@@ -723,6 +724,53 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::Known(Box::new(discarded))));
     let Address { channel, account, .. } = note("c").delivery.address;
     assert_eq!(journal.account_counts(&channel, &account).await.unwrap().failed, 1, "a alone");
+}
+
+async fn a_conversation_whose_first_delivery_keeps_failing_is_late(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let to = |id: &str, target: &str| {
+        let mut new = note(id);
+        target.clone_into(&mut new.delivery.address.target);
+        new
+    };
+    for (id, target) in [("a", "x"), ("b", "x"), ("c", "y"), ("d", "z"), ("e", "z")] {
+        journal.deliver(to(id, target)).await.unwrap();
+    }
+    let fails = async |id: &str, now: i64| {
+        journal.update(sending(id, 1)).await.unwrap();
+        let Update::Tried { id, verdict, .. } = retry(id, DeliveryState::Pending) else { unreachable!() };
+        journal.update(Update::Tried { id, verdict, now }).await.unwrap();
+    };
+    let late = async || {
+        let AccountCounts { late, late_total, .. } = journal.account_counts("fake", "default").await.unwrap();
+        let of = |one: LateConversation| (one.target, one.id, one.since, one.error, one.waiting);
+        (late.into_iter().map(of).collect::<Vec<_>>(), late_total)
+    };
+    let row = |target: &str, id: &str, waiting| {
+        (target.to_owned(), id.to_owned(), 1_000, "busy".to_owned(), waiting)
+    };
+    // What is tried again soon is not late, and what only waits behind it neither.
+    fails("a", 2_000).await;
+    fails("e", 80_000).await;
+    assert_eq!(late().await, (vec![], 0));
+    fails("a", 56_000).await;
+    assert_eq!(late().await, (vec![row("x", "a", 2)], 1), "61 seconds later than it was accepted");
+    journal.update(sending("a", 2)).await.unwrap();
+    assert_eq!(late().await, (vec![row("x", "a", 2)], 1), "also while it is tried");
+    fails("d", 80_000).await;
+    assert_eq!(late().await, (vec![row("x", "a", 2), row("z", "d", 2)], 2));
+    assert_eq!(journal.account_counts("fake", "other").await.unwrap().late_total, 0);
+    journal.update(sent("a")).await.unwrap();
+    assert_eq!(late().await, (vec![row("z", "d", 2)], 1));
+    // Of many only some are listed, those that wait longest.
+    for n in 0..7 {
+        let (id, target) = (format!("many{n}"), format!("many{n}"));
+        journal.deliver(to(&id, &target)).await.unwrap();
+        fails(&id, 80_000).await;
+    }
+    let (listed, total) = late().await;
+    assert_eq!((listed.len(), total, &listed[0], listed[4].0.as_str()), (5, 8, &row("z", "d", 2), "many3"));
 }
 
 /// Its words take its place, in its place in the order, and nothing of the file is left to be sent.

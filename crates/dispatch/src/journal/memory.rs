@@ -13,8 +13,8 @@ use openclaw_tools::Promise;
 use parking_lot::Mutex;
 
 use super::{
-    AccountCounts, EventCount, Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation,
-    StoredDelivery, Update,
+    AccountCounts, EventCount, Journal, JournalError, JournalFuture, LATE_LISTED, LATE_MS, LateConversation,
+    NewDelivery, Opened, Reservation, StoredDelivery, Update,
 };
 use crate::api::RunRecord;
 use crate::arrivals::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
@@ -746,7 +746,28 @@ impl Journal for MemoryJournal {
                 *counted = (counted.0 + 1, counted.1 + u64::from(arrived.again));
             }
             let event = |((fate, reason), (count, repeats))| EventCount { fate, reason, count, repeats };
+            let mut conversations: Vec<(&StoredItem, u64)> = Vec::new();
+            let is_open = |item: &&StoredItem| item.state.is_open() && is_its(&item.delivery.address);
+            for item in state.deliveries.iter().filter(is_open) {
+                let target = &item.delivery.address.target;
+                let mut known = conversations.iter_mut();
+                match known.find(|(first, _)| first.delivery.address.target == *target) {
+                    Some((_, waiting)) => *waiting += 1,
+                    None => conversations.push((item, 1)),
+                }
+            }
+            let late = |(first, waiting): (&StoredItem, u64)| {
+                let error = first.error.clone().filter(|_| first.next_at - first.accepted_at >= LATE_MS)?;
+                let Delivery { id, address, .. } = &first.delivery;
+                let (target, id, since) = (address.target.clone(), id.clone(), first.accepted_at);
+                Some(LateConversation { target, id, since, error, waiting })
+            };
+            let mut late: Vec<LateConversation> = conversations.into_iter().filter_map(late).collect();
+            let late_total = late.len() as u64;
+            late.truncate(LATE_LISTED);
             Ok(AccountCounts {
+                late,
+                late_total,
                 events: events.into_iter().map(event).collect(),
                 inbox: state.arrivals.iter().filter(waits).count() as u64,
                 pending: count(|item| item.state.is_open()),

@@ -175,8 +175,11 @@ impl Actor {
 
     async fn on_change(&mut self, change: Change) {
         let beside = change.kind != ChangeKind::Conversation;
-        if !beside && let Err(error) = self.abort(AbortTarget::All, AbortReason::Rpc).await {
-            return change.refuse(error);
+        if !beside {
+            if let Err(error) = self.abort(AbortTarget::All, AbortReason::Rpc).await {
+                return change.refuse(error);
+            }
+            self.runner.take_back_paced(&self.key).await;
         }
         let id = ChangeId(self.place());
         self.changes.add(id, change);
@@ -210,6 +213,10 @@ impl Actor {
         {
             // It waits for the run to end, which it does within its grace.
             let _ = self.abort(AbortTarget::Run(active), AbortReason::Interrupt).await;
+        }
+        if mode == QueueMode::Interrupt {
+            // Of a run that is over: its reader can't tell it from one under way.
+            self.runner.take_back_paced(&self.key).await;
         }
         let interrupts = mode == QueueMode::Interrupt && !self.machine.is_idle();
         if interrupts {
@@ -341,11 +348,11 @@ impl Actor {
         self.publish(broadcasts).await;
     }
 
-    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript.
+    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript, if it belongs there.
     async fn on_aside(&mut self, step: AsideStep) {
         match step {
             AsideStep::Answered { job, answer } => {
-                let broadcasts = self.emitter(&job).answered(answer.message.as_deref());
+                let broadcasts = self.emitter(&job).answered(answer.told());
                 let outcome = crate::runner::command::outcome(answer.message.as_deref());
                 self.publish(broadcasts).await;
                 let ended_at = self.shared.clock.now_ms();

@@ -2,7 +2,7 @@
 //!
 //! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably, then the inbox says so with the
 //! answer, the answer is written into the transcript once, under the message's own entry id, and only then is the message
-//! finished.
+//! finished. What was said on a chat platform is answered there alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::injected;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,15 @@ pub(crate) struct Answer {
     buttons: Vec<Vec<Button>>,
     /// What follows once it is durable.
     then: Option<Then>,
-    place: AnsweredIn,
+    /// `None`: only who asked is told, and the conversation does not have it.
+    place: Option<AnsweredIn>,
+}
+
+impl Answer {
+    /// What clients hear of it.
+    pub(crate) fn told(&self) -> Option<&Message> {
+        self.message.as_deref().filter(|_| self.place.is_some())
+    }
 }
 
 /// The transcript an answer goes into.
@@ -83,9 +91,9 @@ pub(super) async fn work(
             if answer.is_none() {
                 answer = Some(runner.answer_in_turn(row, control, refusal.clone(), events).await?);
             }
-            let Some(answer) = &answer else { return Ok(None) };
+            let Some(answer) = &answer else { return Ok((None, None)) };
             runner.keep_answer(row, answer, None).await?;
-            Ok::<_, NotBegun>(answer.message.clone())
+            Ok::<_, NotBegun>((answer.message.clone(), answer.told().cloned().map(Box::new)))
         };
         let answering = control.attempt.within(COMMAND_PATIENCE, runner, &job.row, Box::pin(answering));
         let answered = tokio::select! { biased;
@@ -93,7 +101,9 @@ pub(super) async fn work(
             answered = answering => answered,
         };
         match answered {
-            Ok(message) => return Ending::Answered(finished(runner, row, message.as_deref()).await, message),
+            Ok((message, told)) => {
+                return Ending::Answered(finished(runner, row, message.as_deref()).await, told);
+            }
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
                 // What its reader was told is not taken back by a stop: it is written down.
@@ -174,6 +184,15 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
     });
     let payloads: Vec<_> = text.into_iter().map(|text| json!({"text": text, "mediaUrl": null})).collect();
     RunOutcome::Ok { result: json!({"payloads": payloads, "meta": {}}) }
+}
+
+/// Whether a message ended with such an answer: a run says in its `meta` what it was.
+pub(crate) fn is_answer(outcome: &RunOutcome) -> bool {
+    let meta = match outcome {
+        RunOutcome::Ok { result } => result.get("meta").and_then(Value::as_object),
+        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
+    };
+    meta.is_some_and(Map::is_empty) && text_of(outcome).is_some()
 }
 
 /// What such a command said.
@@ -263,7 +282,8 @@ impl Runner {
             (Some(refusal), _) => Some(refusal.into()),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
                 let cancel = control.cancel.clone();
-                Some(Box::pin(self.compact_now(&session, &settings, arguments, cancel)).await?.into())
+                let asked = (arguments.as_str(), row.payload.conversation());
+                Some(Box::pin(self.compact_now(&session, &settings, asked, cancel)).await?.into())
             }
             (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.into()),
             (None, Intent::Tool(wish)) => {
@@ -351,15 +371,15 @@ impl Runner {
         }
     }
 
-    /// Makes the answer part of the transcript, unless it is there from before a crash.
+    /// Makes the answer part of the transcript if it belongs there, unless it is there from before a crash.
     async fn keep_answer<P: Sync>(
         &self,
         row: &Row<P>,
         answer: &Answer,
         run: Option<RunTranscript>,
     ) -> Result<(), NotBegun> {
-        let Some(message) = &answer.message else { return Ok(()) };
-        self.put_once(row, &answer.place, message, run).await.map_err(|error| match error {
+        let (Some(message), Some(place)) = (&answer.message, &answer.place) else { return Ok(()) };
+        self.put_once(row, place, message, run).await.map_err(|error| match error {
             PutError::Lock(error) => error.into(),
             error => error.into(),
         })
@@ -368,6 +388,7 @@ impl Runner {
 
 /// The time is that of acceptance: the same after a restart.
 fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer {
+    let place = Some(place).filter(|_| is_kept(row));
     let Some(Response { text, buttons, then }) = response else {
         return Answer { message: None, buttons: Vec::new(), then: None, place };
     };
@@ -376,4 +397,10 @@ fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer
         said.extra.insert("provenance".to_owned(), json!(provenance));
     }
     Answer { message: Some(Box::new(message)), buttons, then, place }
+}
+
+/// Whether the conversation has the answer: OpenClaw 2026.2.9 keeps what the gateway says at a client, and nothing of what it says on a chat
+/// platform. What a sub-agent is announced with is the agent's to know, wherever that is told.
+fn is_kept(row: &Row) -> bool {
+    row.payload.origin.is_none() || matches!(row.payload.to_gateway(), Intent::Announcement)
 }

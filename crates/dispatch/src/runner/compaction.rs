@@ -6,6 +6,7 @@ use std::sync::Arc;
 use openclaw_agent::RunModel;
 use openclaw_agent::compaction::work::{CompactError, Compacted, Compacting, compact};
 use openclaw_agent::event::RunEvent;
+use openclaw_channels::Address;
 use openclaw_models::Selected;
 use openclaw_models::usage::short_count;
 use openclaw_protocol::{SessionId, SessionKey};
@@ -110,17 +111,17 @@ fn fill(tokens: Option<u64>, window: u64) -> String {
 }
 
 impl Runner {
-    /// Does what `/compact` asks for, and says what came of it.
+    /// Does what `/compact` asks for, and says what came of it. `at` is the conversation in which it was said.
     pub(super) async fn compact_now(
         &self,
         session: &Session,
         settings: &Arc<Settings>,
-        focus: &str,
+        (focus, at): (&str, Option<&Address>),
         cancel: CancellationToken,
     ) -> Result<String, NotBegun> {
         let (selected, _) = self.select(settings, session, None).await?;
         let window = selected.candidates.first().map_or(0, |candidate| candidate.model.context_window());
-        let said = match self.compacted(session, settings, &selected, focus, cancel).await {
+        let said = match self.compacted(session, settings, &selected, (focus, at), cancel).await {
             Ok(Compacted::Done { before, after, .. }) => {
                 self.note_compaction(&session.key, &session.id, after).await;
                 Said::Done { before, after }
@@ -139,7 +140,7 @@ impl Runner {
         session: &Session,
         settings: &Arc<Settings>,
         selected: &Selected,
-        focus: &str,
+        (focus, at): (&str, Option<&Address>),
         cancel: CancellationToken,
     ) -> Result<Compacted, Failed> {
         let models: Vec<RunModel<'_>> = selected.candidates.iter().map(RunModel::from).collect();
@@ -160,7 +161,7 @@ impl Runner {
             settings: &compaction,
             fixed_tokens: context_settings::noted_fixed_tokens(&session.entry),
             focus: Some(focus.trim()).filter(|focus| !focus.is_empty()),
-            hooks: &self.run_hooks(settings, session),
+            hooks: &self.run_hooks(settings, session, at),
         };
         // Whoever asked is told the answer; nobody watches the work.
         let (events, _) = mpsc::channel(1);

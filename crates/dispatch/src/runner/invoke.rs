@@ -80,6 +80,7 @@ impl Runner {
             args.insert("action".to_owned(), action.into());
         }
         let run_id = asked.run_id.clone();
+        let hooks = self.run_hooks(&settings, &session, route.as_ref());
         let bound = route.map(|address| Bound { address, message_id: None });
         let host = self.host_of(CallingRun {
             turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false),
@@ -102,7 +103,7 @@ impl Runner {
         let direct = DirectCall {
             tools: &tools,
             redactor: &shield.redactor,
-            hooks: &self.run_hooks(&settings, &session),
+            hooks: &hooks,
             host: &host,
             workspace: &session.agent.workspace,
             cancel,

@@ -15,6 +15,7 @@ use openclaw_agent::hooks::RunHooks;
 use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
+use openclaw_channels::Address;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
@@ -220,7 +221,7 @@ impl Runner {
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
         let report = self.reports.keep(&session.key, report)?;
-        let hooks = self.run_hooks(&settings, &session);
+        let hooks = self.run_hooks(&settings, &session, row.payload.conversation());
         let sight = Sight {
             session: &session,
             settings: &settings,
@@ -292,9 +293,14 @@ impl Runner {
     }
 
     /// What the run tells and asks.
-    pub(super) fn run_hooks(&self, settings: &Arc<Settings>, session: &Session) -> RunHooks {
+    pub(super) fn run_hooks(
+        &self,
+        settings: &Arc<Settings>,
+        session: &Session,
+        at: Option<&Address>,
+    ) -> RunHooks {
         match self.hooks(settings) {
-            Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key)),
+            Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key, at)),
             None => RunHooks::none(),
         }
     }

@@ -155,6 +155,7 @@ impl<'a> Reply<'a> {
         let answer = Answer {
             text,
             media,
+            silent: payload.is_error && self.runner.tells_errors_silently(&self.to.address),
             reply_to: payload.reply_to.and_then(openclaw_agent::ReplyTo::into_id),
             as_voice: payload.voice,
             ..Answer::default()
@@ -240,6 +241,10 @@ impl Runner {
             true => with_frame(payloads, &record.outcome),
             false => without_reasons(payloads, &record.outcome),
         };
+        let payloads = self.without_unwanted_errors(&row.run_id, &to, payloads);
+        if payloads.is_empty() {
+            return Vec::new();
+        }
         let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }

@@ -61,7 +61,7 @@ impl Runner {
         let direct = DirectCall {
             tools: &tools,
             redactor: &shield.redactor,
-            hooks: &self.run_hooks(&settings, session),
+            hooks: &self.run_hooks(&settings, session, row.payload.conversation()),
             host: &self.host_of(CallingRun {
                 turn,
                 agent: session.agent.clone(),

@@ -131,11 +131,17 @@ pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, con
 impl Runner {
     /// A person has stopped a session: what is left of an answer of it, between whose blocks pauses are made, is not said either.
     pub(crate) async fn silence(&self, key: &SessionKey) {
-        match self.shared.outbox.withdraw(Paced::InSession(key)).await {
-            Ok(0) => {}
-            Ok(_) => self.note_stop(key).await,
-            Err(error) => tracing::warn!(session = %key, %error, "what a stopped answer had left is said"),
+        if self.take_back_paced(key).await > 0 {
+            self.note_stop(key).await;
         }
+    }
+
+    /// What is left of an answer of a session, between whose blocks pauses are made, is not said: something takes its place. How much that was.
+    pub(crate) async fn take_back_paced(&self, key: &SessionKey) -> usize {
+        self.shared.outbox.withdraw(Paced::InSession(key)).await.unwrap_or_else(|error| {
+            tracing::warn!(session = %key, %error, "what a stopped answer had left is said");
+            0
+        })
     }
 
     /// The next turn is told that a person stopped the one before.

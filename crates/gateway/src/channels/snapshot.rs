@@ -10,7 +10,7 @@ use openclaw_channels::{
     switched_off,
 };
 use openclaw_config::Config;
-use openclaw_dispatch::{AccountCounts, EventCount, SilentGroup};
+use openclaw_dispatch::{AccountCounts, EventCount, LateConversation, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::key::normalize_account_id;
@@ -22,6 +22,8 @@ use crate::state::GatewayState;
 
 /// Groups in which nobody is heard that are told of.
 const SILENT_GROUPS: usize = 5;
+/// Characters of why a message could not be sent.
+const SHOWN_ERROR: usize = 200;
 
 /// How all accounts stand. `probe` is how long platforms may take to be asked.
 pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> ChannelsStatusResult {
@@ -234,7 +236,7 @@ async fn one(
         (Some(_), None) => problem.clone().map(|why| Probe { error: Some(why), ..Probe::default() }),
         (None, _) => None,
     };
-    let counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
+    let mut counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for an account can't be read");
         AccountCounts::default()
     });
@@ -247,6 +249,10 @@ async fn one(
     let down_for = state.dispatch.outbox().down_for(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
+    // What keeps all of the account from being sent is told once.
+    if down_for.is_some() || !stands.running {
+        (counts.late, counts.late_total) = (Vec::new(), 0);
+    }
     let platform = channel.info().label;
     let facts = Facts {
         platform,
@@ -360,6 +366,13 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
         let message = format!("{} has taken no message since {since}: {wait}.", facts.platform);
         found.push(issue(IssueKind::Runtime, &message, format!("List: {FAILED_COMMAND}")));
     }
+    found.extend(facts.counts.late.iter().map(late));
+    let listed = u64::try_from(facts.counts.late.len()).unwrap_or(u64::MAX);
+    if let more @ 1.. = facts.counts.late_total.saturating_sub(listed) {
+        let conversations = if more == 1 { "conversation" } else { "conversations" };
+        let message = format!("Messages wait for {more} more {conversations}.");
+        found.push(issue(IssueKind::Runtime, &message, format!("List: {FAILED_COMMAND}")));
+    }
     if let Some(message) = given_up(facts.counts.failed) {
         let fix = format!("Run: {FAILED_COMMAND}");
         found.push(issue(IssueKind::Runtime, &format!("{message}."), fix));
@@ -384,6 +397,26 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let shown =
         |issue: Issue| json!({"kind": issue.kind.as_str(), "message": issue.message, "fix": issue.fix});
     found.into_iter().map(shown).collect()
+}
+
+/// A conversation in which sends fail for long, with what to do.
+fn late(one: &LateConversation) -> Issue {
+    let LateConversation { target, id, since, error, waiting } = one;
+    let wait = match waiting {
+        1 => "1 message waits".to_owned(),
+        waiting => format!("{waiting} messages wait"),
+    };
+    let error: String = error.chars().take(SHOWN_ERROR).collect();
+    let message = format!(
+        "{wait} for {}, the first since {}: {}.",
+        one_line(target),
+        iso(*since),
+        one_line(error.trim_end_matches('.'))
+    );
+    let fix = format!(
+        "See: openclaw trace {id}; try it now: openclaw message retry {id}; throw it away: openclaw message discard {id}"
+    );
+    Issue { kind: IssueKind::Runtime, message, fix: Some(fix) }
 }
 
 /// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
@@ -494,6 +527,7 @@ fn snapshot(
         "inboxDepth": facts.counts.inbox,
         "outboxPending": facts.counts.pending,
         "outboxFailed": facts.counts.failed,
+        "outboxLate": facts.counts.late_total,
         "inbound": inbound(&facts.counts.events),
         "restartCount": stands.restart_count,
         "issues": issues,

@@ -39,7 +39,9 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
     let troubles = match &accounts {
         Some(accounts) => accounts
             .iter()
-            .flat_map(|account| trouble(info.id, account, told).into_iter().chain(given_up(account)))
+            .flat_map(|account| {
+                trouble(info.id, account, told).into_iter().chain(late(account)).chain(given_up(account))
+            })
             .collect(),
         None if is_on => vec!["no gateway to ask how it works".to_owned()],
         None => Vec::new(),
@@ -75,6 +77,14 @@ fn given_up(account: &Value) -> Option<String> {
     let failed = account.get("outboxFailed").and_then(Value::as_u64).filter(|failed| *failed > 0)?;
     let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
     Some(format!("{id}: {failed} given up (openclaw message failed)"))
+}
+
+/// That sends of conversations keep failing, with the command that names them.
+fn late(account: &Value) -> Option<String> {
+    let late = account.get("outboxLate").and_then(Value::as_u64).filter(|late| *late > 0)?;
+    let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
+    let chats = if late == 1 { "chat" } else { "chats" };
+    Some(format!("{id}: sends to {late} {chats} keep failing (openclaw channels status)"))
 }
 
 /// Why an account does not work, by its snapshot. `None`: it works, or is switched off.

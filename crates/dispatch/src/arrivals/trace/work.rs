@@ -24,8 +24,6 @@ pub(super) struct Work {
     pub(super) tools: Vec<TraceTool>,
     /// Its last answer has no words: `empty`, or `silent` where the model chose so.
     pub(super) silence: Option<&'static str>,
-    /// It is a command, and the gateway has answered it by itself.
-    pub(super) is_command: bool,
     /// An earlier run has read a copy of it.
     pub(super) read_before: Option<ReadBefore>,
 }
@@ -72,9 +70,9 @@ pub(super) fn of(
     })?;
     behind.reverse();
     let work = match own {
-        Some(Kind::Assistant) => Work { is_command: true, ..Work::default() },
+        // No run was needed for it.
+        Some(Kind::Assistant) | None => Work::default(),
         Some(_) => gather(&behind),
-        None => Work::default(),
     };
     Ok((own.is_some() || read_before.is_some()).then_some(Work { read_before, ..work }))
 }
@@ -262,7 +260,6 @@ mod tests {
         let cut = Lines(vec![answer("x", &text), said("own-copy"), said("own"), answer("a", &text)]);
         assert_eq!(of(&cut, &own, &copies).unwrap(), Some(Work { read_before: read_behind(None), ..ran }));
         let command = Lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
-        let answered = Some(Work { is_command: true, ..Work::default() });
-        assert_eq!(of(&command, &own, &copies).unwrap(), answered);
+        assert_eq!(of(&command, &own, &copies).unwrap(), Some(Work::default()));
     }
 }

@@ -13,7 +13,8 @@ use crate::queue::DropRule;
 const MAX_WAITING: i64 = 50_000;
 /// What is decided about answers for its id, and to `openclaw trace`, so long (spec `channels.md` §3.2: at least four hours).
 const KEEP_MS: i64 = 3 * 24 * 60 * 60 * 1000;
-/// And never more of them than this (spec `channels.md` §3.2: at least 10,000).
+/// And never more of them than this (spec `channels.md` §3.2: at least 10,000), counted apart for what was dropped and for all else: a crowd
+/// that is not heard takes nothing from those who are.
 const KEEP_ROWS: i64 = 20_000;
 
 /// Events arrive, all or none.
@@ -306,11 +307,28 @@ pub(super) fn become_run(
 
 /// Drops what was decided long enough ago.
 pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
+    prune_to(db, now, KEEP_ROWS)
+}
+
+/// The same, with so many rows of each kind.
+pub(super) fn prune_to(db: &Connection, now: i64, keep_rows: i64) -> Result<(), JournalError> {
     db.prepare_cached("DELETE FROM arrivals WHERE decided_at < ?1")?
         .execute(params![now.saturating_sub(KEEP_MS)])?;
-    db.prepare_cached(
-        "DELETE FROM arrivals WHERE fate IS NOT NULL AND seq <= (SELECT max(seq) FROM arrivals) - ?1",
-    )?
-    .execute(params![KEEP_ROWS])?;
+    // Almost always: then nothing needs to be counted.
+    let are_few: bool = db
+        .prepare_cached(
+            "SELECT (SELECT coalesce(max(seq), 0) FROM arrivals) - (SELECT coalesce(min(seq), 0) FROM arrivals) < ?1",
+        )?
+        .query_row(params![keep_rows], |row| row.get(0))?;
+    if are_few {
+        return Ok(());
+    }
+    for kind in ["fate = 'dropped'", "fate IN ('run', 'noted', 'handled')"] {
+        let sql = format!(
+            "DELETE FROM arrivals WHERE {kind} AND seq <=
+             (SELECT seq FROM arrivals WHERE {kind} ORDER BY seq DESC LIMIT 1 OFFSET ?1)"
+        );
+        db.prepare_cached(&sql)?.execute(params![keep_rows])?;
+    }
     Ok(())
 }

@@ -6,7 +6,10 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
-use crate::journal::{AccountCounts, Durability, JournalError, NewDelivery, StoredDelivery, Unreadable};
+use crate::journal::{
+    AccountCounts, Durability, JournalError, LATE_LISTED, LATE_MS, LateConversation, NewDelivery,
+    StoredDelivery, Unreadable,
+};
 use crate::outbox::{
     Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, LaneKey, ListedDelivery,
     OpenDelivery, Verdict,
@@ -266,10 +269,12 @@ pub(super) fn sent_to(
     Ok(thread.map(|thread| Address { thread, ..at.clone() }))
 }
 
-/// How many deliveries of an account are open and given up, and when the last one was sent; nothing of its events.
+/// How many deliveries of an account are open and given up, when the last one was sent, and which conversations are late; nothing of its
+/// events.
 pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<AccountCounts, JournalError> {
     let count =
         |row: &Row<'_>, at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or(0));
+    let (late, late_total) = late(db, channel, account)?;
     let counts = db
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE state IN ('pending', 'sending', 'uncertain')),
@@ -284,9 +289,37 @@ pub(super) fn counts(db: &Connection, channel: &str, account: &str) -> Result<Ac
                 failed: count(row, 1)?,
                 last_sent_at: row.get(2)?,
                 events: Vec::new(),
+                late,
+                late_total,
             })
         })?;
     Ok(counts)
+}
+
+/// The conversations of an account whose first delivery keeps failing, and how many there are.
+fn late(db: &Connection, channel: &str, account: &str) -> Result<(Vec<LateConversation>, u64), JournalError> {
+    let open = queue::open_names::<DeliveryState>();
+    // SQLite takes the other columns from the row that has the least `seq`.
+    let sql = format!(
+        "SELECT target, id, accepted_at, error, count(*), min(seq), count(*) OVER ()
+         FROM outbox WHERE kind = '{KIND}' AND state IN ({open}) AND channel = ?1 AND account = ?2
+         GROUP BY target HAVING error IS NOT NULL AND next_at - accepted_at >= {LATE_MS}
+         ORDER BY min(seq) LIMIT {LATE_LISTED}"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut total = 0;
+    let rows = statement.query_map(params![channel, account], |row| {
+        total = row.get(6)?;
+        Ok(LateConversation {
+            target: row.get(0)?,
+            id: row.get(1)?,
+            since: row.get(2)?,
+            error: row.get(3)?,
+            waiting: row.get(4)?,
+        })
+    })?;
+    let late = rows.collect::<Result<_, _>>()?;
+    Ok((late, total))
 }
 
 /// The delivery of this id, or those that a platform has under this id of a message.

@@ -1,14 +1,17 @@
 use std::path::Path;
 
+use openclaw_channels::InboundMessage;
 use rusqlite::params;
 
 use super::messages::{self, MessageState};
 use super::queue::{Retention, States};
 use super::*;
 use crate::api::{RunOutcome, RunRecord};
+use crate::arrivals::Fate;
 use crate::inbox::Insert;
 use crate::journal::{Durability, contract};
 use crate::outbox::DeliveryState;
+use crate::testing::group_event::group_event;
 
 /// Adds a message by hand.
 struct Add {
@@ -538,6 +541,40 @@ async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_
     assert_eq!(left(300, 100).await, ["run-2", "run-3", "run-4", "run-5", "run-6"], "up to one that stays");
     assert_eq!(left(300, 3).await, ["run-4", "run-5", "run-6"]);
     assert_eq!(left(800, 3).await, ["run-5"]);
+}
+
+#[tokio::test]
+async fn a_crowd_that_is_dropped_takes_no_room_from_what_waits_or_was_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let now = openclaw_sessions::time::now_ms();
+    let arrive = async |id: &str, fate: Option<Fate>| {
+        let event = group_event(id, "-1", InboundMessage::default());
+        let new = NewArrival { event, received_at: now, fate };
+        journal.arrive(vec![new]).await.unwrap().unwrap().remove(0)
+    };
+    let left = async |keep_rows| {
+        journal.read(move |db| arrivals::prune_to(db, now, keep_rows)).await.unwrap();
+        let records = journal.arrival_records(None, 100).await.unwrap();
+        records.into_iter().rev().map(|record| record.native_id).collect::<Vec<_>>()
+    };
+    arrive("waits", None).await;
+    arrive("noted", Some(Fate::Noted)).await;
+    arrive("heard", Some(Fate::Run(RunId::new("run")))).await;
+    for n in 0..6 {
+        arrive(&format!("stranger{n}"), Some(Fate::dropped("dm-policy"))).await;
+    }
+    assert_eq!(left(20).await.len(), 9);
+    let few = ["waits", "noted", "heard", "stranger3", "stranger4", "stranger5"];
+    assert_eq!(left(3).await, few, "the newest of each");
+    assert_eq!(arrive("heard", None).await, ArrivalInsert::Known, "what was heard is not heard again");
+    let here = group_event("", "-1", InboundMessage::default()).address;
+    assert_eq!(journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap().len(), 1);
+    for n in 0..3 {
+        arrive(&format!("noted{n}"), Some(Fate::Noted)).await;
+    }
+    let newest = ["waits", "stranger3", "stranger4", "stranger5", "noted0", "noted1", "noted2"];
+    assert_eq!(left(3).await, newest, "what was heard is bounded too");
 }
 
 #[tokio::test]

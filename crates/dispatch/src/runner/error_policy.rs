@@ -1,0 +1,120 @@
+//! What chats are told of runs and tools that fail, as far as their owner wants it (`errorPolicy`, `silentErrorReplies`).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use openclaw_agent::ReplyPayload;
+use openclaw_channels::access::{AccessSettings, ErrorPolicy};
+use openclaw_channels::{Address, ConversationKind};
+use openclaw_protocol::RunId;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::Runner;
+use super::replies::Destination;
+
+/// So long is the same error not told again in a conversation whose policy is `once`: as in later versions of OpenClaw.
+const COOLDOWN: Duration = Duration::from_secs(4 * 60 * 60);
+/// So many errors are remembered; of more, those that were told last.
+const MAX_TOLD: usize = 1_000;
+
+/// The errors that were told. A start forgets them: then each is told once more.
+#[derive(Debug, Default)]
+pub(super) struct ToldErrors {
+    told: Mutex<HashMap<(Address, String), Told>>,
+}
+
+/// When an error was told, and by which run: what that one says is made anew where storing it failed.
+#[derive(Debug)]
+struct Told {
+    at: Instant,
+    run_id: RunId,
+}
+
+impl ToldErrors {
+    /// Whether a run may tell an error now. It does, then.
+    fn may_tell(&self, at: &Address, text: &str, run_id: &RunId, now: Instant) -> bool {
+        let mut told = self.told.lock();
+        told.retain(|_, told| now.duration_since(told.at) < COOLDOWN);
+        let key = (at.clone(), text.to_owned());
+        if let Some(before) = told.get(&key) {
+            return before.run_id == *run_id;
+        }
+        if told.len() >= MAX_TOLD
+            && let Some(oldest) = told.iter().min_by_key(|(_, told)| told.at).map(|(key, _)| key.clone())
+        {
+            told.remove(&oldest);
+        }
+        told.insert(key, Told { at: now, run_id: run_id.clone() });
+        true
+    }
+}
+
+impl Runner {
+    /// Without the errors that a chat is not to be told.
+    pub(super) fn without_unwanted_errors(
+        &self,
+        run_id: &RunId,
+        to: &Destination,
+        payloads: Vec<ReplyPayload>,
+    ) -> Vec<ReplyPayload> {
+        if !payloads.iter().any(|payload| payload.is_error) {
+            return payloads;
+        }
+        let Some(access) = self.access_of(&to.address) else { return payloads };
+        // What is said of all groups is nothing for private chats.
+        let group = Some(to.address.target.as_str()).filter(|_| to.kind != ConversationKind::Direct);
+        let policy = access.error_policy(group, to.address.thread.as_deref());
+        let is_wanted = |payload: &ReplyPayload| match policy {
+            _ if !payload.is_error => true,
+            ErrorPolicy::Always => true,
+            ErrorPolicy::Once => {
+                self.told_errors.may_tell(&to.address, &payload.text, run_id, Instant::now())
+            }
+            ErrorPolicy::Silent => false,
+        };
+        payloads.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Whether the reader's device stays silent at an error.
+    pub(super) fn tells_errors_silently(&self, at: &Address) -> bool {
+        self.access_of(at).is_some_and(|access| access.silent_error_replies)
+    }
+
+    /// A section that can't be read says nothing about errors.
+    fn access_of(&self, at: &Address) -> Option<AccessSettings> {
+        AccessSettings::of(&self.settings().config, &at.channel, &at.account).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_again_after_a_while_or_elsewhere() {
+        let (told, now) = (ToldErrors::default(), Instant::now());
+        let at = |target: &str| Address {
+            channel: "telegram".to_owned(),
+            account: "default".to_owned(),
+            target: target.to_owned(),
+            thread: None,
+        };
+        let may = |target: &str, text: &str, run: &str, after: Duration| {
+            told.may_tell(&at(target), text, &RunId::new(run), now + after)
+        };
+        let second = Duration::from_secs(1);
+        assert!(may("5", "broken", "a", Duration::ZERO));
+        assert!(may("5", "broken", "a", second), "the same run says the same");
+        assert!(!may("5", "broken", "b", second));
+        assert!(may("6", "broken", "b", second), "another chat");
+        assert!(may("5", "other", "b", second), "another error");
+        assert!(!may("5", "broken", "c", COOLDOWN - second));
+        assert!(may("5", "broken", "c", COOLDOWN));
+        assert!(!may("5", "broken", "d", COOLDOWN + second), "and then it rests again");
+        for n in 0..MAX_TOLD {
+            assert!(may("7", &format!("error {n}"), "e", COOLDOWN + second));
+        }
+        assert_eq!(told.told.lock().len(), MAX_TOLD);
+    }
+}
