@@ -115,6 +115,7 @@ mod skills_methods;
 mod slow_consumer;
 mod slow_readers;
 mod state_upkeep;
+mod steered_tools;
 mod steering;
 mod stops;
 mod strange_pages;

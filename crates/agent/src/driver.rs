@@ -24,7 +24,7 @@ use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
 use crate::transcript::TranscriptError;
-use crate::turn::{CandidateFacts, Candidates, Step, StopCause, Turn};
+use crate::turn::{CandidateFacts, Candidates, History, Step, StopCause, Turn};
 
 /// Runs to the end.
 pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
@@ -39,7 +39,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
     let repeatable = params.tools.repeatable();
     let candidates = Candidates { facts, passed_over: params.passed_over.to_vec(), repeatable };
-    let mut turn = Turn::new(params.transcript.context(), candidates, params.limits, started_at);
+    let history = History { context: params.transcript.context(), own_from: params.transcript.own_from() };
+    let mut turn = Turn::new(history, candidates, params.limits, started_at);
     loop {
         let step = turn.next();
         if matches!(step, Step::End) {
@@ -217,6 +218,7 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, times: Times) -> Outcome {
     let payloads = Replies {
         catalogue: params.tools.catalogue(),
         answers: &record.answers,
+        steered: record.steered,
         error: record.error.as_ref(),
         end: &end,
         tool_failure: record.tool_failure.as_ref(),

@@ -14,6 +14,8 @@ pub enum RunEvent {
     },
     /// Nothing that clients hear: the request is made, and the model is asked.
     Asking,
+    /// A message was steered in: what is said from here on answers it. Clients do not hear it.
+    Steered,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
     Assistant(TextChange),
     /// A text of the current assistant message is at its end: thoughts, a tool's call or another text follow in it. Clients do not hear it.

@@ -17,6 +17,8 @@ use crate::tool_event::{failed_status, summary};
 pub(crate) struct Answer {
     text: String,
     thinking: String,
+    /// [`ReplyPayload::said_to`]
+    said_to: usize,
 }
 
 impl Answer {
@@ -30,7 +32,12 @@ impl Answer {
             })
             .filter(|text| !text.is_empty())
             .collect();
-        Self { text: message.text(), thinking: thinking.join("\n") }
+        Self { text: message.text(), thinking: thinking.join("\n"), said_to: 0 }
+    }
+
+    /// The same, as an answer to a message that was steered in.
+    pub(crate) fn to(self, said_to: usize) -> Self {
+        Self { said_to, ..self }
     }
 
     /// What the model thought, in the words for people.
@@ -86,6 +93,8 @@ impl ToolFailure {
 pub(crate) struct Replies<'a> {
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) answers: &'a [Answer],
+    /// Messages that were steered into the run.
+    pub(crate) steered: usize,
     pub(crate) error: Option<&'a RunError>,
     pub(crate) end: &'a RunEnd,
     pub(crate) tool_failure: Option<&'a ToolFailure>,
@@ -98,7 +107,7 @@ impl Replies<'_> {
     pub(crate) fn payloads(&self) -> Vec<ReplyPayload> {
         let mut out: Vec<ReplyPayload> = Vec::new();
         if let Some(error) = self.error {
-            out.push(failure(error.message.clone()));
+            out.push(self.failure(error.message.clone()));
         }
         for answer in self.answers {
             out.extend(self.answer(answer).into_iter().filter(|reply| !self.echoes_error(reply)));
@@ -106,7 +115,7 @@ impl Replies<'_> {
         if let Some(tool) = self.tool_failure.filter(|tool| self.worth_mentioning(tool, &out)) {
             let error = if tool.error.is_empty() { String::new() } else { format!(": {}", tool.error) };
             let call = summary(&self.catalogue.canonical_name(&tool.name), tool.meta.as_deref());
-            let told = failure(format!("⚠️ {call} failed{error}"));
+            let told = self.failure(format!("⚠️ {call} failed{error}"));
             out.push(ReplyPayload { is_fallback: true, ..told });
         }
         out
@@ -120,7 +129,8 @@ impl Replies<'_> {
         let mut out = Vec::new();
         if self.reasoning == ReasoningVisibility::On {
             let thought = answer.thought(&stripped.thinking);
-            out.extend(thought.map(|text| ReplyPayload { text, ..ReplyPayload::default() }));
+            let said_to = answer.said_to;
+            out.extend(thought.map(|text| ReplyPayload { text, said_to, ..ReplyPayload::default() }));
         }
         if !text.is_empty() || !found.media.is_empty() {
             out.push(ReplyPayload {
@@ -129,10 +139,16 @@ impl Replies<'_> {
                 media_urls: found.media,
                 reply_to: found.reply_to,
                 voice: found.voice,
+                said_to: answer.said_to,
                 ..ReplyPayload::default()
             });
         }
         out
+    }
+
+    /// The message that was heard last is the one that the run failed at.
+    fn failure(&self, text: String) -> ReplyPayload {
+        ReplyPayload { text, is_error: true, said_to: self.steered, ..ReplyPayload::default() }
     }
 
     /// Some providers repeat an error as text.
@@ -144,10 +160,6 @@ impl Replies<'_> {
     fn worth_mentioning(&self, tool: &ToolFailure, so_far: &[ReplyPayload]) -> bool {
         *self.end == RunEnd::Completed && so_far.is_empty() && !tool.is_recoverable()
     }
-}
-
-fn failure(text: String) -> ReplyPayload {
-    ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
 }
 
 #[cfg(test)]
@@ -167,6 +179,7 @@ mod tests {
         Replies {
             catalogue: <&Toolbox>::default().catalogue(),
             answers,
+            steered: 0,
             error: None,
             end: &RunEnd::Completed,
             tool_failure,
@@ -177,6 +190,25 @@ mod tests {
 
     fn text(text: &str) -> ReplyPayload {
         ReplyPayload { text: text.into(), ..ReplyPayload::default() }
+    }
+
+    fn failure(text: String) -> ReplyPayload {
+        ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
+    }
+
+    #[test]
+    fn a_reply_knows_which_message_of_its_run_it_answers() {
+        let said = |words: &str| AssistantMessage {
+            content: vec![Block::text(words)],
+            ..AssistantMessage::default()
+        };
+        let answers = [Answer::of(&said("to the first")), Answer::of(&said("to the last")).to(2)];
+        let error = RunError { kind: RunErrorKind::Other, message: "boom".into() };
+        let all = Replies { steered: 2, error: Some(&error), ..replies(&answers, None) };
+        let found: Vec<(String, usize)> =
+            all.payloads().into_iter().map(|reply| (reply.text, reply.said_to)).collect();
+        let expect = [("boom", 2), ("to the first", 0), ("to the last", 2)];
+        assert_eq!(found, expect.map(|(text, to)| (text.to_owned(), to)));
     }
 
     #[test]

@@ -67,6 +67,9 @@ pub struct ReplyPayload {
     /// Whether audio goes out as a voice note.
     #[serde(skip)]
     pub voice: bool,
+    /// Which message of the run it answers: 0 is the run's own, then come those that were steered in, in their order.
+    #[serde(skip)]
+    pub said_to: usize,
 }
 
 /// What a reply tag asked to be quoted.

@@ -13,6 +13,10 @@ pub trait Transcript: Send + Sync {
     /// Messages of the current branch as the model should see them (compaction view applied), oldest first.
     fn context(&self) -> &Arc<Vec<Arc<Message>>>;
 
+    /// Where in the context, before the run begins, what an earlier process has written in it begins: behind the run's own message. Its
+    /// end for a new message.
+    fn own_from(&self) -> usize;
+
     /// Appends a message under the leaf. `id` fixes the entry's id, so that a message can be found again after a crash;
     /// `None` makes one.
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()>;

@@ -106,6 +106,8 @@ pub(crate) struct Executed {
 pub(crate) struct Record {
     /// The answers in order.
     pub(crate) answers: Vec<Answer>,
+    /// Messages that were steered in.
+    pub(crate) steered: usize,
     /// Sum over all calls.
     pub(crate) usage: RunUsage,
     /// Usage of the last call that succeeded.
@@ -128,6 +130,15 @@ pub(crate) struct Record {
     pub(crate) tokens_after: Option<u64>,
     /// Why there was no summary when one was needed.
     pub(crate) compaction_failure: Option<String>,
+}
+
+/// What a run begins behind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct History<'a> {
+    /// The branch.
+    pub(crate) context: &'a [Arc<Message>],
+    /// Where on it begins what an earlier process has written in this run, behind its own message.
+    pub(crate) own_from: usize,
 }
 
 /// What a run may call.
@@ -190,9 +201,9 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// A run about to begin, behind what its branch holds.
-    pub(crate) fn new(context: &[Arc<Message>], candidates: Candidates, limits: Limits, now: i64) -> Self {
+    pub(crate) fn new(history: History<'_>, candidates: Candidates, limits: Limits, now: i64) -> Self {
         #[cfg(test)]
-        let tape = Tape::new(context, &candidates, limits, now);
+        let tape = Tape::new(history, &candidates, limits, now);
         let repeatable = candidates.repeatable.clone();
         let mut turn = Self {
             phase: Phase::BeforeModel,
@@ -208,7 +219,7 @@ impl Turn {
             #[cfg(test)]
             tape,
         };
-        turn.begin(context, &repeatable, now);
+        turn.begin(history, &repeatable, now);
         turn
     }
 
@@ -278,7 +289,9 @@ impl Turn {
 
     fn call_model(&mut self, queued: Option<QueuedMessage>) {
         if let Some(QueuedMessage { message, entry_id }) = queued {
+            self.record.steered += 1;
             self.steps.push_back(Step::Append(Message::User(message), entry_id));
+            self.steps.push_back(Step::Emit(RunEvent::Steered));
         }
         self.phase = Phase::Calling;
     }
@@ -315,7 +328,7 @@ impl Turn {
         self.record.usage.add(&message.usage);
         self.record.last_usage = Some(message.usage);
         self.record.tokens_after = None;
-        self.record.answers.push(Answer::of(&message));
+        self.record.answers.push(Answer::of(&message).to(self.record.steered));
         let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
         self.steps.push_back(Step::Append(Message::Assistant(message), None));
         if calls.is_empty() {

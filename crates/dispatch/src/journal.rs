@@ -8,7 +8,7 @@ mod contract;
 pub(crate) mod memory;
 pub(crate) mod sqlite;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,8 +105,8 @@ pub(crate) trait Journal: Send + Sync {
     /// What was asked with a message that is not finished.
     fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request>;
 
-    /// Both ids that the transcript entry of each message accepted since may have.
-    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>>;
+    /// The messages accepted since, by both ids that the transcript entry of each may have.
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashMap<String, RunId>>;
 
     /// How a delivery stands; `None` for an unknown one.
     fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>>;

@@ -65,7 +65,7 @@ pub(crate) use control::RunControl;
 pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
@@ -73,6 +73,7 @@ use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::RepoRoots;
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
+use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
@@ -324,7 +325,7 @@ async fn drive(
     let turn = runner.message_turn(row);
     let lane = row.payload.lane.as_deref().unwrap_or(MAIN_LANE);
     let place = Arc::new(LanePlace::new(lane, permit).of_attempt(control));
-    turn.remember(prepared.branch.context());
+    prepared.branch.tell(&turn);
     let verbose = control.verbose.get().copied().unwrap_or_default();
     let shows = Shows {
         verbose,
@@ -601,9 +602,9 @@ impl Runner {
         Ok(waiting.without_payload().with(request))
     }
 
-    /// The ids of the entries of a message that was found at start, and of all that were accepted since. `None` for a new one,
-    /// and where they can't be read.
-    async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashSet<String>> {
+    /// A message that was found at start, and all that were accepted since, by the ids of their entries. `None` for a new one, and where
+    /// they can't be read.
+    async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashMap<String, RunId>> {
         let accepted_at = row.recovered.then_some(row.accepted_at)?;
         let read = self.shared.journal.entries_since(accepted_at).await;
         read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()

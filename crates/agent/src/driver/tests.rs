@@ -382,6 +382,28 @@ async fn resuming_closes_open_calls_and_goes_on() {
     assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
 }
 
+/// What was said before a message was steered in is the run's too, wherever it was cut short.
+#[tokio::test]
+async fn resuming_remembers_what_was_said_before_a_steered_message() {
+    let all = [
+        Message::User(UserMessage::text("before", 1)),
+        Message::Assistant(stage::assistant("long ago", &[])),
+        Message::User(UserMessage::text("go", 2)),
+        Message::Assistant(stage::assistant("Working.", &[call("c1", "echo", json!({"text": "a"}))])),
+        stage::result("c1", "a"),
+        Message::User(UserMessage::text("and more", 3)),
+        Message::Assistant(stage::assistant("Both.", &[])),
+    ];
+    for is_answered in [false, true] {
+        let mut stage = Stage::new((!is_answered).then(|| Reply::say("Both.")));
+        stage.set_transcript(all.iter().take(all.len() - usize::from(!is_answered)).cloned().collect());
+        stage.begins_behind(3);
+        let outcome = stage.resume().await;
+        let both = ReplyPayload { said_to: 1, ..text("Both.") };
+        assert_eq!(outcome.payloads, [text("Working."), both], "answered: {is_answered}");
+    }
+}
+
 #[tokio::test]
 async fn resuming_makes_open_calls_of_repeatable_tools_again() {
     let mut stage = Stage::new([Reply::say("sorted out")]);

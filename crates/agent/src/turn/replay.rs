@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::message::{Message, ToolCall, Usage};
 
-use super::{Candidates, Executed, RoomMade, Sizes, Step, StopCause, Turn};
+use super::{Candidates, Executed, History, RoomMade, Sizes, Step, StopCause, Turn};
 use crate::answer::Answered;
 use crate::reply::RunError;
 use crate::run::Limits;
@@ -39,6 +39,7 @@ pub(crate) enum Recorded {
 #[derive(Debug, Clone)]
 pub(crate) struct Tape {
     context: Vec<Arc<Message>>,
+    own_from: usize,
     candidates: Candidates,
     limits: Limits,
     now: i64,
@@ -46,9 +47,9 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    pub(super) fn new(context: &[Arc<Message>], candidates: &Candidates, limits: Limits, now: i64) -> Self {
-        let (context, candidates) = (context.to_vec(), candidates.clone());
-        Self { context, candidates, limits, now, events: Vec::new() }
+    pub(super) fn new(history: History<'_>, candidates: &Candidates, limits: Limits, now: i64) -> Self {
+        let (context, candidates) = (history.context.to_vec(), candidates.clone());
+        Self { context, own_from: history.own_from, candidates, limits, now, events: Vec::new() }
     }
 
     pub(super) fn heard(&mut self, heard: Heard) {
@@ -61,7 +62,8 @@ impl Tape {
 
     /// Everything again, with a machine that has seen nothing of it.
     pub(crate) fn replay(&self) -> Turn {
-        let mut turn = Turn::new(&self.context, self.candidates.clone(), self.limits, self.now);
+        let history = History { context: &self.context, own_from: self.own_from };
+        let mut turn = Turn::new(history, self.candidates.clone(), self.limits, self.now);
         for event in &self.events {
             match event {
                 Recorded::Heard(heard) => turn.hear(heard.clone()),
@@ -119,7 +121,8 @@ mod tests {
         };
         let candidates = Candidates { facts: vec![facts], ..Candidates::default() };
         let context = [Arc::new(Message::User(UserMessage::text("hi", 1)))];
-        let mut turn = Turn::new(&context, candidates, Limits::default(), 2);
+        let history = History { context: &context, own_from: 1 };
+        let mut turn = Turn::new(history, candidates, Limits::default(), 2);
         for heard in [Heard::Polled(None), answer("yes"), Heard::Polled(None)] {
             turn.next();
             turn.hear(heard);

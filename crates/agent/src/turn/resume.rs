@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolCall};
 
-use super::{Step, Turn};
+use super::{History, Step, Turn};
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
@@ -20,13 +20,14 @@ pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted dur
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
     /// failed or cut-off answer at the end is no answer: the model is asked again. Calls of `repeatable` tools are made again.
-    pub(super) fn begin(&mut self, context: &[Arc<Message>], repeatable: &[&'static str], now: i64) {
+    pub(super) fn begin(&mut self, history: History<'_>, repeatable: &[&'static str], now: i64) {
+        let History { context, own_from } = history;
+        self.remember(context.get(own_from..).unwrap_or_default());
         // Calls that are open before a new message belong to another run, which a crash cut short.
         let last = context.last().map(Arc::as_ref);
         if matches!(last, Some(Message::User(_))) {
             return;
         }
-        self.remember_answers(context);
         let is_repeatable = |call: &ToolCall| repeatable.contains(&call.name.as_str());
         let (again, closed): (VecDeque<_>, VecDeque<_>) =
             history::unanswered(context).into_iter().partition(is_repeatable);
@@ -52,16 +53,16 @@ impl Turn {
         }
     }
 
-    /// What was answered since the user spoke last belongs to this run's reply.
-    fn remember_answers(&mut self, context: &[Arc<Message>]) {
-        let start =
-            context.iter().rposition(|message| matches!(**message, Message::User(_))).map_or(0, |at| at + 1);
-        for message in context.iter().skip(start) {
-            if let Message::Assistant(answer) = &**message
-                && !is_cut_off(answer)
-            {
-                self.record.usage.add(&answer.usage);
-                self.record.answers.push(Answer::of(answer));
+    /// What was answered since the run's own message belongs to its reply, also before a message that was steered in.
+    fn remember(&mut self, own: &[Arc<Message>]) {
+        for message in own {
+            match &**message {
+                Message::User(_) => self.record.steered += 1,
+                Message::Assistant(answer) if !is_cut_off(answer) => {
+                    self.record.usage.add(&answer.usage);
+                    self.record.answers.push(Answer::of(answer).to(self.record.steered));
+                }
+                Message::Assistant(_) | Message::ToolResult(_) => {}
             }
         }
     }

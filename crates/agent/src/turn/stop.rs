@@ -30,7 +30,7 @@ impl Turn {
         let rules = TagRules { final_only: false, complete: true };
         let visible = !strip(&message.text(), rules).visible.trim().is_empty();
         if visible {
-            self.record.answers.push(Answer::of(&message));
+            self.record.answers.push(Answer::of(&message).to(self.record.steered));
             self.steps.push_back(Step::Append(Message::Assistant(message), None));
         }
         self.finish_stopped(cause);

@@ -96,6 +96,7 @@ impl Emitter {
                 vec![self.agent(now, AgentStream::Lifecycle(Lifecycle::Start { started_at }))]
             }
             RunEvent::Asking
+            | RunEvent::Steered
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)
             | RunEvent::Thinking(_)

@@ -467,8 +467,9 @@ async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
         accept(&journal, Row { accepted_at, entry_id, fresh_id, ..chat(name, "x") }).await;
     }
     journal.update(Update::Finish(finished("b", "x"), Vec::new())).await.unwrap();
-    let expected = ["entry-b", "fresh-b", "entry-c", "fresh-c"].map(str::to_owned);
-    assert_eq!(journal.entries_since(2_000).await.unwrap(), HashSet::from(expected));
+    let expected = [("entry-b", "b"), ("fresh-b", "b"), ("entry-c", "c"), ("fresh-c", "c")];
+    let expected = expected.map(|(entry, name)| (entry.to_owned(), run(name)));
+    assert_eq!(journal.entries_since(2_000).await.unwrap(), HashMap::from(expected));
 }
 
 fn note(id: &str) -> NewDelivery {

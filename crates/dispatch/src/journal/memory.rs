@@ -1,7 +1,7 @@
 //! A journal in memory, for tests that are not about the database file. What it holds belongs to a directory, as a file would:
 //! whoever opens the same directory finds it again, and [`copy`] leaves a second one as a crash would.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -788,11 +788,13 @@ impl Journal for MemoryJournal {
         })
     }
 
-    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>> {
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashMap<String, RunId>> {
         self.work(|state| {
             let since = state.messages.iter().filter(|message| message.row.accepted_at >= accepted_at);
-            let ids =
-                |Message { row, .. }: &Message| [row.entry_id.clone(), row.fresh_id.as_str().to_owned()];
+            let ids = |Message { row, .. }: &Message| {
+                let ids = [row.entry_id.clone(), row.fresh_id.as_str().to_owned()];
+                ids.map(|id| (id, row.run_id.clone()))
+            };
             Ok(since.flat_map(ids).collect())
         })
     }

@@ -19,7 +19,7 @@ mod salvage;
 pub(crate) mod tests;
 mod writer;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -232,7 +232,7 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| messages::payload(db, &run_id)))
     }
 
-    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>> {
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashMap<String, RunId>> {
         Box::pin(self.read(move |db| messages::entries_since(db, accepted_at)))
     }
 

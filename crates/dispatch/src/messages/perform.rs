@@ -44,6 +44,7 @@ pub(crate) async fn perform_for_run(
     turn: &MessageTurn,
     call: MessageCall<'_>,
 ) -> Result<Value, MessageError> {
+    turn.said_before(call.call_id).await;
     let args = Arguments(call.args);
     let name = args.word("action").ok_or_else(|| MessageError::Invalid("action required".to_owned()))?;
     let config = Arc::clone(&runner.settings().config);

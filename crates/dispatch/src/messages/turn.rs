@@ -11,6 +11,7 @@ use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
 
 use super::actions;
 use crate::reply::sent_by_tool::{SentByTool, SentTo};
@@ -40,13 +41,30 @@ pub(crate) struct MessageTurn {
     /// What was quoted.
     pub(crate) quoted: Quoted,
     state: Mutex<State>,
+    /// Its blocks, while somebody sends them.
+    blocks: watch::Sender<Option<Flushed>>,
 }
 
+/// The calls under way before which all that was said is in the outbox.
+#[derive(Debug, Default)]
+struct Flushed(Vec<String>);
+
+/// What was done for the messages of a run.
 #[derive(Debug, Default)]
 struct State {
-    sent: SentByTool,
-    /// How often each call was made, by its digest.
+    /// The run's own, then those that were steered into it, in their order.
+    messages: Vec<Heard>,
+    /// How often each call was made, by what its id begins with.
     calls: HashMap<String, u32>,
+}
+
+/// One message that the run answers.
+#[derive(Debug, Default)]
+struct Heard {
+    /// The run that it would have, or has after a crash, by itself.
+    run_id: Option<RunId>,
+    /// What was sent for it.
+    sent: SentByTool,
 }
 
 impl MessageTurn {
@@ -56,41 +74,66 @@ impl MessageTurn {
         bound: Option<Bound>,
         needs_target: bool,
     ) -> Arc<Self> {
-        let (quoted, state) = (Quoted::default(), Mutex::default());
-        Arc::new(Self { run_id, session_key, bound, needs_target, quoted, state })
+        let own = Heard { run_id: Some(run_id.clone()), ..Heard::default() };
+        let state = Mutex::new(State { messages: vec![own], ..State::default() });
+        let quoted = Quoted::default();
+        let blocks = watch::Sender::new(None);
+        Arc::new(Self { run_id, session_key, bound, needs_target, quoted, state, blocks })
     }
 
-    /// The id of what a call sends, the same when a crash cut it short and it is made again. Models do not promise that their ids differ.
+    /// What the run says is sent in blocks from now on, by whom this guard belongs to. What the tool sends waits for those before it.
+    pub(crate) fn sends_blocks(self: &Arc<Self>) -> SendsBlocks {
+        self.blocks.send_replace(Some(Flushed::default()));
+        SendsBlocks(Arc::clone(self))
+    }
+
+    /// Waits until what was said before a call is in the outbox.
+    pub(crate) async fn said_before(&self, call_id: &str) {
+        let is_out = |blocks: &Option<Flushed>| {
+            blocks.as_ref().is_none_or(|Flushed(calls)| calls.iter().any(|call| call == call_id))
+        };
+        // The sender is here.
+        let _ = self.blocks.subscribe().wait_for(is_out).await;
+    }
+
+    /// A message was steered in: what is sent from now on is for it. Without an id it is a copy of one, which has a run of its own later.
+    pub(crate) fn steered(&self, run_id: Option<RunId>) {
+        self.state.lock().messages.push(Heard { run_id, ..Heard::default() });
+    }
+
+    /// The id of what a call sends, the same when a crash cut it short and it is made again, also by the run that the message it was made for
+    /// has then. Models do not promise that their ids differ.
     pub(crate) fn delivery_id(&self, call_id: &str, args: &Value) -> String {
-        let mut digest = Sha256::new();
-        digest.update(call_id.as_bytes());
-        digest.update([0]);
-        digest.update(args.to_string().as_bytes());
-        let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let mut state = self.state.lock();
-        let count = state.calls.entry(digest.clone()).or_default();
+        let id = state.call(call_id, args);
+        let count = state.calls.entry(id.clone()).or_default();
         let again = if *count == 0 { String::new() } else { format!("+{count}") };
         *count += 1;
-        format!("{}:t{digest}{again}", self.run_id)
+        id + &again
     }
 
     /// Something was sent; the text is empty where that was files alone.
     pub(crate) fn sent(&self, text: &str, to: &Address) {
-        self.state.lock().sent.add(text, sent_to(to));
+        if let Some(heard) = self.state.lock().messages.last_mut() {
+            heard.sent.add(text, sent_to(to));
+        }
     }
 
     /// Whether the tool has answered in the run's own conversation.
     #[cfg(test)]
     pub(crate) fn has_answered(&self) -> bool {
         let Some(bound) = &self.bound else { return false };
-        self.state.lock().sent.has_sent_to(&sent_to(&bound.address))
+        let to = sent_to(&bound.address);
+        self.state.lock().messages.iter().any(|heard| heard.sent.has_sent_to(&to))
     }
 
-    /// What of an answer's payload is still to be said, a block or one of the last.
+    /// What of an answer's payload is still to be said, a block or one of the last: what tools have sent for the message that it answers is not
+    /// said again.
     pub(crate) fn left_of(&self, payload: ReplyPayload) -> Option<ReplyPayload> {
-        match &self.bound {
-            Some(bound) => self.state.lock().sent.left_of(payload, &sent_to(&bound.address)),
-            None => Some(payload),
+        let state = self.state.lock();
+        match (&self.bound, state.messages.get(payload.said_to)) {
+            (Some(bound), Some(heard)) => heard.sent.left_of(payload, &sent_to(&bound.address)),
+            _ => Some(payload),
         }
     }
 
@@ -99,26 +142,72 @@ impl MessageTurn {
         finals.into_iter().filter_map(|payload| self.left_of(payload)).collect()
     }
 
-    /// Takes in what an earlier process has sent in this run, from what the transcript tells since the message that is answered.
-    pub(crate) fn remember(&self, context: &[Arc<Message>]) {
-        let start = context.iter().rposition(|message| matches!(**message, Message::User(_)));
-        let turn = context.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
+    /// Takes in what an earlier process has done in this run: what the transcript tells since its own message, and whose the messages are that
+    /// were steered in.
+    pub(crate) fn remember(&self, own: &[Arc<Message>], steered: &[Option<RunId>]) {
+        let heard = own.iter().filter(|message| matches!(***message, Message::User(_))).count();
+        // A summary may have taken the place of the first ones.
+        let mut steered = steered.iter().skip(steered.len().saturating_sub(heard));
         let mut asked: HashMap<&str, &Value> = HashMap::new();
-        for message in turn {
+        for message in own {
             match &**message {
                 Message::Assistant(said) => {
-                    let calls = said.tool_calls().filter(|call| call.name == TOOL);
-                    asked.extend(calls.map(|call| (call.id.as_str(), &call.arguments)));
+                    asked.extend(said.tool_calls().map(|call| (call.id.as_str(), &call.arguments)));
                 }
-                Message::ToolResult(result) if result.tool_name == TOOL => {
-                    let Some(args) = asked.get(result.tool_call_id.as_str()) else { continue };
-                    for to in reached(args, result) {
-                        self.sent(written(args), &to);
+                Message::ToolResult(result) => {
+                    let Some(args) = asked.remove(result.tool_call_id.as_str()) else { continue };
+                    // A later call that looks the same is another one.
+                    self.delivery_id(&result.tool_call_id, args);
+                    if result.tool_name == TOOL {
+                        reached(args, result).iter().for_each(|to| self.sent(written(args), to));
                     }
                 }
-                Message::User(_) | Message::ToolResult(_) => {}
+                Message::User(_) => self.steered(steered.next().cloned().flatten()),
             }
         }
+    }
+}
+
+/// Somebody sends the blocks of a run until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SendsBlocks(Arc<MessageTurn>);
+
+impl SendsBlocks {
+    /// All that was said before a call is in the outbox.
+    pub(crate) fn flushed(&self, call_id: String) {
+        self.change(|calls| calls.push(call_id));
+    }
+
+    /// A call is over.
+    pub(crate) fn called(&self, call_id: &str) {
+        self.change(|calls| calls.retain(|call| call != call_id));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<String>)) {
+        self.0.blocks.send_modify(|blocks| {
+            if let Some(Flushed(calls)) = blocks {
+                change(calls);
+            }
+        });
+    }
+}
+
+impl Drop for SendsBlocks {
+    fn drop(&mut self) {
+        self.0.blocks.send_replace(None);
+    }
+}
+
+impl State {
+    /// What the id of a call begins with: the run of the message that it is made for, and what is asked. A copy has none of its own.
+    fn call(&self, call_id: &str, args: &Value) -> String {
+        let mut digest = Sha256::new();
+        digest.update(call_id.as_bytes());
+        digest.update([0]);
+        digest.update(args.to_string().as_bytes());
+        let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let run_id = self.messages.iter().rev().find_map(|heard| heard.run_id.as_ref());
+        format!("{}:t{digest}", run_id.map_or("", RunId::as_str))
     }
 }
 
@@ -213,6 +302,100 @@ mod tests {
         assert_eq!(live.remaining(vec![text("Done.")]), []);
     }
 
+    /// What was sent for one message is no answer to another that the run hears.
+    #[test]
+    fn each_message_of_a_run_has_its_own_answer() {
+        let to = |said_to: usize, text: &str| ReplyPayload {
+            text: text.to_owned(),
+            said_to,
+            ..ReplyPayload::default()
+        };
+        let turn = turn();
+        turn.sent("Here is your report, Ada.", &address("5"));
+        turn.steered(Some(RunId::new("second")));
+        assert_eq!(turn.remaining(vec![to(0, "Done."), to(1, "It is noon.")]), [to(1, "It is noon.")]);
+        turn.sent("It is noon, Ben.", &address("5"));
+        assert_eq!(turn.remaining(vec![to(0, "Done."), to(1, "It is noon.")]), []);
+        let late = self::turn();
+        late.steered(None);
+        late.sent("It is noon, Ben.", &address("5"));
+        assert_eq!(late.remaining(vec![to(0, "Done."), to(1, "It is noon.")]), [to(0, "Done.")]);
+    }
+
+    /// Whichever run makes a call after a crash: that which was under way, or the message's own.
+    #[test]
+    fn a_call_is_known_by_the_message_that_it_is_made_for() {
+        let args = json!({"action": "send", "message": "hi"});
+        let call = || {
+            Block::ToolCall(ToolCall {
+                id: "c1".into(),
+                name: TOOL.into(),
+                arguments: args.clone(),
+                ..ToolCall::default()
+            })
+        };
+        let said = |content: Vec<Block>| {
+            Arc::new(Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }))
+        };
+        let user = || Arc::new(Message::User(UserMessage::text("more", 2)));
+        let answered = ToolResultMessage {
+            tool_call_id: "c1".into(),
+            tool_name: TOOL.into(),
+            ..ToolResultMessage::default()
+        };
+        let answered = Arc::new(Message::ToolResult(answered));
+        let second = Some(RunId::new("second"));
+        let live = turn();
+        let first_id = live.delivery_id("c1", &args);
+        live.steered(second.clone());
+        let id = live.delivery_id("c1", &args);
+        let again = live.delivery_id("c1", &args);
+        live.steered(None);
+        let for_copy = live.delivery_id("c1", &args);
+        assert!(first_id.starts_with("run:t") && id.starts_with("second:t"), "{first_id} {id}");
+        assert_eq!(
+            [again, for_copy],
+            [format!("{id}+1"), format!("{id}+2")],
+            "a copy has a run of its own later"
+        );
+        // The run goes on.
+        let resumed = turn();
+        resumed.remember(
+            &[said(vec![call()]), Arc::clone(&answered), user(), said(vec![call()])],
+            std::slice::from_ref(&second),
+        );
+        assert_eq!(resumed.delivery_id("c1", &args), id, "the open call");
+        let resumed = turn();
+        let own = [user(), said(vec![call()]), Arc::clone(&answered), said(vec![call()])];
+        resumed.remember(&own, std::slice::from_ref(&second));
+        assert_eq!(resumed.delivery_id("c1", &args), format!("{id}+1"), "another call that looks the same");
+        // A summary has taken the place of what came before.
+        let resumed = turn();
+        resumed.remember(&[user(), said(vec![call()])], &[Some(RunId::new("gone")), second]);
+        assert_eq!(resumed.delivery_id("c1", &args), id);
+        // The message goes on by itself.
+        let own = MessageTurn::new(RunId::new("second"), turn().session_key.clone(), None, false);
+        own.remember(&[said(vec![call()])], &[]);
+        assert_eq!(own.delivery_id("c1", &args), id);
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_for_the_blocks_before_it() {
+        let turn = turn();
+        turn.said_before("c1").await;
+        let blocks = turn.sends_blocks();
+        blocks.flushed("c0".to_owned());
+        let mut waiting = Box::pin(turn.said_before("c1"));
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        blocks.flushed("c1".to_owned());
+        waiting.await;
+        blocks.called("c1");
+        let mut waiting = Box::pin(turn.said_before("c1"));
+        assert!(futures_util::poll!(&mut waiting).is_pending(), "another call of this id");
+        drop(blocks);
+        waiting.await;
+    }
+
     #[test]
     fn a_tool_that_failed_is_not_told_below_an_answer_that_a_tool_gave() {
         let failed = ReplyPayload { is_error: true, is_fallback: true, ..ReplyPayload::default() };
@@ -269,13 +452,10 @@ mod tests {
                 details: Some(details),
                 ..ToolResultMessage::default()
             };
-            let context: Vec<Arc<Message>> = vec![
-                Arc::new(Message::User(UserMessage::text("go", 1))),
-                Arc::new(Message::Assistant(asked)),
-                Arc::new(Message::ToolResult(result)),
-            ];
+            let context: Vec<Arc<Message>> =
+                vec![Arc::new(Message::Assistant(asked)), Arc::new(Message::ToolResult(result))];
             let resumed = turn();
-            resumed.remember(&context);
+            resumed.remember(&context, &[]);
             assert_eq!(resumed.has_answered(), answered, "{args}");
         }
     }

@@ -45,6 +45,8 @@ struct Key {
     text: String,
     media: Vec<String>,
     reply_to: Option<String>,
+    /// Two messages may have the same answer.
+    said_to: usize,
 }
 
 impl Key {
@@ -53,7 +55,12 @@ impl Key {
             ReplyTo::Current => String::new(),
             ReplyTo::Id(id) => id.clone(),
         });
-        Self { text: payload.text.trim().to_owned(), media: media(payload), reply_to }
+        Self {
+            text: payload.text.trim().to_owned(),
+            media: media(payload),
+            reply_to,
+            said_to: payload.said_to,
+        }
     }
 }
 

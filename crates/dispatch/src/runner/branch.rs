@@ -1,11 +1,11 @@
 //! The session's transcript as a run sees it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use openclaw_agent::TranscriptError;
 use openclaw_agent::transcript::Written;
+use openclaw_agent::{Transcript as _, TranscriptError};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
@@ -15,13 +15,21 @@ use super::obstacle::{self, Obstacle};
 use super::{RunControl, inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
+use crate::job::is_copy;
 use crate::journal::{Journal, Update};
+use crate::messages::turn::MessageTurn;
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
     context: Arc<Vec<Arc<Message>>>,
+    /// [`openclaw_agent::Transcript::own_from`], where an earlier process began the run.
+    own_from: Option<usize>,
+    /// The messages that are in its turn besides its own, oldest first; `None` is the copy of one, or of a message that is not known.
+    steered: Vec<Option<RunId>>,
     control: Arc<RunControl>,
+    /// What the run sends by tools.
+    turn: Option<Arc<MessageTurn>>,
     /// Where it is noted that the run takes a message that was steered into it.
     notes: Option<(Arc<dyn Journal>, RunId)>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
@@ -50,13 +58,26 @@ impl RunBranch {
         control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context: Arc::new(context), control, notes: None, kill }
+        let (context, own_from, steered) = (Arc::new(context), None, Vec::new());
+        Self { transcript, context, own_from, steered, control, turn: None, notes: None, kill }
     }
 
     /// What is steered into this run is noted as taken by it before it is written: whoever finds the message and its answer
     /// after a crash knows whose answer that is.
     pub(super) fn noting(self, journal: Arc<dyn Journal>, run_id: RunId) -> Self {
         Self { notes: Some((journal, run_id)), ..self }
+    }
+
+    /// What the run has sent already, and the messages that it heard since its own; what it is steered with from now on is told it too.
+    pub(super) fn tell(&mut self, turn: &Arc<MessageTurn>) {
+        let own = self.context.get(self.own_from()..).unwrap_or_default();
+        turn.remember(own, &self.steered);
+        self.turn = Some(Arc::clone(turn));
+    }
+
+    /// The messages that an earlier process steered into this run's turn, as far as they are known.
+    pub(super) fn steered(&self) -> Vec<RunId> {
+        self.steered.iter().flatten().cloned().collect()
     }
 
     /// Lets the lane write between the run's entries.
@@ -107,13 +128,16 @@ impl RunBranch {
     pub(super) async fn prompted(
         &mut self,
         row: &Row,
-        ours: Option<HashSet<String>>,
+        ours: Option<HashMap<String, RunId>>,
     ) -> Result<Prompted, transcript::TranscriptError> {
         if !row.recovered {
             return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
         }
         let ids = entry_ids(row);
-        let is_ours = move |id: &EntryId| ours.as_ref().is_none_or(|ours| ours.contains(message_of(id)));
+        let ours = Arc::new(ours);
+        let known = Arc::clone(&ours);
+        let is_ours =
+            move |id: &EntryId| known.as_ref().as_ref().is_none_or(|ours| ours.contains_key(message_of(id)));
         let Some(turn) = self.transcript.turn_of(ids.clone(), row.accepted_at, is_ours).await? else {
             return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
         };
@@ -134,6 +158,11 @@ impl RunBranch {
         }
         // What others put in is not the run's own.
         inject::without_injected(Arc::make_mut(&mut self.context));
+        self.own_from = Some(behind_own(&self.context, turn.steered.len()));
+        let owner = |id: &EntryId| {
+            ours.as_ref().as_ref()?.get(message_of(id)).filter(|_| !is_copy(id.as_str())).cloned()
+        };
+        self.steered = turn.steered.iter().map(owner).collect();
         Ok(Prompted::Yes)
     }
 
@@ -182,8 +211,11 @@ impl RunBranch {
         let message = Arc::new(self.explained(message));
         let written = self.transcript.append_message(Arc::clone(&message), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
-        if steered.is_some() {
+        if let Some((_, job)) = steered {
             self.control.steering.written();
+            if let Some(turn) = &self.turn {
+                turn.steered((!job.is_copy).then(|| job.row.run_id.clone()));
+            }
         }
         Arc::make_mut(&mut self.context).push(message);
         Ok(())
@@ -222,6 +254,15 @@ impl RunBranch {
     }
 }
 
+/// Where in a context that ends within a turn, into which so many messages were steered, that turn begins behind its own message. Where a
+/// summary has taken the place of that, behind the summary.
+fn behind_own(context: &[Arc<Message>], steered: usize) -> usize {
+    let said = context.iter().enumerate().filter(|(_, message)| matches!(***message, Message::User(_)));
+    let said: Vec<usize> = said.map(|(at, _)| at).collect();
+    let own = said.len().checked_sub(steered + 1).unwrap_or_default();
+    said.get(own).map_or(0, |at| at + 1)
+}
+
 /// The id of the message that an entry belongs to: of those written again it comes first.
 fn message_of(id: &EntryId) -> &str {
     const UUID: usize = 36;
@@ -245,6 +286,10 @@ fn entry_ids(row: &Row) -> Vec<EntryId> {
 impl openclaw_agent::Transcript for RunBranch {
     fn context(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.context
+    }
+
+    fn own_from(&self) -> usize {
+        self.own_from.unwrap_or(self.context.len())
     }
 
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()> {

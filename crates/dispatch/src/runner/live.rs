@@ -18,7 +18,7 @@ use super::Runner;
 use super::replies::{Destination, Reply};
 use crate::events::Verbose;
 use crate::inbox::Row;
-use crate::messages::turn::MessageTurn;
+use crate::messages::turn::{MessageTurn, SendsBlocks};
 use crate::outbox::{Enqueued, Paced};
 use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
@@ -51,6 +51,8 @@ pub(super) struct Live<'a> {
     turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
     text: String,
+    /// [`ReplyPayload::said_to`] of what is said now.
+    said_to: usize,
     typing: Typing,
     showing: Doing<'a, Result<(), SendError>>,
     draft: Option<DraftStream>,
@@ -58,6 +60,10 @@ pub(super) struct Live<'a> {
     /// What the model thinks so far, where that is shown.
     thoughts: Option<String>,
     blocks: Option<Blocks>,
+    /// Told which calls may send, where there are blocks.
+    sends_blocks: Option<SendsBlocks>,
+    /// Calls that wait for what was said before them.
+    waiting: Vec<String>,
     /// What tools do, where that is shown.
     tools: Option<ToolNotes>,
     /// All that is sent, in its order.
@@ -131,12 +137,15 @@ impl<'a> Live<'a> {
             reply,
             turn: Arc::clone(turn),
             text: String::new(),
+            said_to: 0,
             typing: Typing::new(mode, interval),
             showing: None,
             thoughts: (shows.reasoning == ReasoningVisibility::Stream && draft.is_some()).then(String::new),
             draft,
             drafting: None,
             blocks,
+            sends_blocks: has_blocks.then(|| turn.sends_blocks()),
+            waiting: Vec::new(),
             tools: has_tools.then(|| ToolNotes::new(shows.catalogue, shows.verbose == Verbose::Full)),
             pipeline: BlockPipeline::new(coalescer),
             pacing: Pacing::default(),
@@ -278,9 +287,13 @@ impl<'a> Live<'a> {
                     Some(tools) => self.pipeline.notice(tools.started(name, call_id, args)),
                     None => self.pipeline.flush(),
                 };
+                self.waiting.push(call_id.clone());
                 self.send(effect);
             }
             RunEvent::ToolResult { name, call_id, result, .. } => {
+                if let Some(sends_blocks) = &self.sends_blocks {
+                    sends_blocks.called(call_id);
+                }
                 let note = self.tools.as_mut().and_then(|tools| tools.ended(name, call_id, result));
                 let effect = note.and_then(|note| self.pipeline.notice(note));
                 self.send(effect);
@@ -288,6 +301,12 @@ impl<'a> Live<'a> {
             RunEvent::Ended { .. } => {
                 let effect = self.draft.as_mut().and_then(|draft| draft.finish(now));
                 self.show_draft(effect);
+            }
+            RunEvent::Steered => {
+                self.text_ends();
+                let effect = self.pipeline.flush();
+                self.send(effect);
+                self.said_to += 1;
             }
             RunEvent::Asking
             | RunEvent::ToolUpdate { .. }
@@ -341,8 +360,8 @@ impl<'a> Live<'a> {
         if !comes_first {
             self.text_ends();
         }
-        let effect =
-            self.pipeline.enqueue_whole(ReplyPayload { text: text.to_owned(), ..ReplyPayload::default() });
+        let (text, said_to) = (text.to_owned(), self.said_to);
+        let effect = self.pipeline.enqueue_whole(ReplyPayload { text, said_to, ..ReplyPayload::default() });
         self.send(effect);
         if comes_first {
             self.text_ends();
@@ -371,7 +390,8 @@ impl<'a> Live<'a> {
     }
 
     fn enqueue(&mut self, ready: Option<Vec<BlockReply>>) {
-        for block in ready.into_iter().flatten() {
+        for mut block in ready.into_iter().flatten() {
+            block.payload.said_to = self.said_to;
             let effect = self.pipeline.enqueue(Instant::now(), block);
             self.send(effect);
         }
@@ -401,6 +421,13 @@ impl<'a> Live<'a> {
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
+    /// The tool may send behind what was said before.
+    fn let_tools_send(&mut self) {
+        if let Some(sends_blocks) = self.sends_blocks.as_ref().filter(|_| self.pipeline.is_idle()) {
+            self.waiting.drain(..).for_each(|call| sends_blocks.flushed(call));
+        }
+    }
+
     /// Hands what is sent next to the outbox: a block with its pause, behind that of the one before.
     fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
@@ -425,6 +452,7 @@ impl<'a> Live<'a> {
             self.pacing.sends(&id, ahead);
             self.sending = Some(Box::pin(self.reply.sending(payload, id, ahead.unwrap_or_default())));
         }
+        self.let_tools_send();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, StopReason};
 
 use super::Runner;
@@ -38,9 +39,16 @@ impl Runner {
 
     /// The message has a run of its own: a crash parted it from the one that was about to take it, or had taken it.
     pub(super) async fn own<P>(&self, row: &Row<P>) {
-        let run_id = row.run_id.clone();
-        let own = Update::Taken { runs: vec![run_id.clone()], by: run_id };
-        if let Err(error) = self.shared.journal.update(own).await {
+        self.takes_on(row, vec![row.run_id.clone()]).await;
+    }
+
+    /// Its run answers these messages, which it found in its turn or is about.
+    pub(super) async fn takes_on<P>(&self, row: &Row<P>, runs: Vec<RunId>) {
+        if runs.is_empty() {
+            return;
+        }
+        let taken = Update::Taken { runs, by: row.run_id.clone() };
+        if let Err(error) = self.shared.journal.update(taken).await {
             tracing::warn!(run_id = %row.run_id, %error, "a message may be taken for one that another run has answered");
         }
     }

@@ -26,7 +26,7 @@ use super::storage::{
     Transcripts, Visit,
 };
 use super::truncate::plan;
-use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
+use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, steered, turn_end};
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
 use crate::ids;
@@ -541,13 +541,15 @@ impl OpenTranscript for MemoryTranscript {
         let is_said = |entry: &Entry| ids.contains(&entry.id) && is_said_at(entry, said_at);
         let Some(from) = branch.iter().rposition(is_said) else { return Ok(None) };
         let marks: Vec<Mark> = branch[from..].iter().map(|entry| Mark::within(entry, is_ours)).collect();
-        let state = match turn_end(&marks) {
+        let end = turn_end(&marks);
+        let steered = steered(&marks, end).map(|at| branch[from + at].id.clone()).collect();
+        let state = match end {
             TurnEnd::Open => TurnState::Last,
             TurnEnd::Overtaken => TurnState::Overtaken,
             TurnEnd::Failed(at) => TurnState::Failed(failure_text(&branch[from + at])),
             TurnEnd::Answered(at) => TurnState::Answered(context_of(&branch[..=from + at])),
         };
-        Ok(Some(Turn { entry: branch[from].id.clone(), state }))
+        Ok(Some(Turn { entry: branch[from].id.clone(), steered, state }))
     }
 
     fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {

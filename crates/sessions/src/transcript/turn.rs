@@ -16,6 +16,8 @@ pub const TURN_START: &str = "openclaw.turn-start";
 pub struct Turn {
     /// The message's entry.
     pub entry: EntryId,
+    /// The entries of the messages that were steered into it, oldest first.
+    pub steered: Vec<EntryId>,
     /// What became of it.
     pub state: TurnState,
 }
@@ -122,6 +124,17 @@ pub(super) fn turn_end(marks: &[Mark]) -> TurnEnd {
     TurnEnd::Open
 }
 
+/// Where in the turn of the first entry messages stand that were steered into it.
+pub(super) fn steered(marks: &[Mark], end: TurnEnd) -> impl Iterator<Item = usize> {
+    let until = match end {
+        TurnEnd::Open => marks.len(),
+        TurnEnd::Answered(at) | TurnEnd::Failed(at) => at,
+        TurnEnd::Overtaken => 0,
+    };
+    let said = marks.iter().enumerate().skip(1).filter(|(_, mark)| **mark == Mark::Said);
+    said.map(|(at, _)| at).take_while(move |at| *at < until)
+}
+
 /// Whether a branch ends within a turn, so that the next one has to say that it is another.
 pub(super) fn ends_within_turn(last: Option<Mark>) -> bool {
     matches!(last, Some(Mark::Said | Mark::Work))
@@ -173,6 +186,19 @@ mod tests {
         ];
         for (text, expect) in rows {
             assert_eq!(turn_end(&marks(text)), expect, "{text}");
+        }
+        let rows: [(&str, &[usize]); 6] = [
+            ("uwwuw", &[3]),
+            ("uwwu.wua", &[3, 6]),
+            ("uaua", &[]),
+            ("uwuwauwa", &[2]),
+            ("uwu|ua", &[]),
+            ("uuxua", &[1]),
+        ];
+        for (text, expect) in rows {
+            let marks = marks(text);
+            let found: Vec<usize> = steered(&marks, turn_end(&marks)).collect();
+            assert_eq!(found, expect, "{text}");
         }
     }
 }

@@ -242,9 +242,15 @@ struct Memory {
     ids: Vec<Option<String>>,
     breaks_after: Option<usize>,
     trip: Trip,
+    /// Behind the message that was said last, not steered in.
+    own_from: usize,
 }
 
 impl Transcript for Memory {
+    fn own_from(&self) -> usize {
+        self.own_from.min(self.entries.len())
+    }
+
     fn context(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.entries
     }
@@ -471,6 +477,8 @@ impl Stage {
         self.memory =
             Memory { breaks_after: self.memory.breaks_after, trip: self.trip.clone(), ..Memory::default() };
         messages.into_iter().for_each(|message| self.memory.remember(message.into()));
+        let said = self.memory.entries.iter().rposition(|message| matches!(**message, Message::User(_)));
+        self.memory.own_from = said.map_or(0, |at| at + 1);
     }
 
     pub(super) async fn run(&mut self, text: &str) -> Outcome {
@@ -479,6 +487,11 @@ impl Stage {
     }
     fn say(&mut self, text: &str) {
         self.memory.remember(Message::User(UserMessage::text(text, 1)).into());
+        self.memory.own_from = self.memory.entries.len();
+    }
+    /// The run's own message stands before this one.
+    pub(super) fn begins_behind(&mut self, at: usize) {
+        self.memory.own_from = at;
     }
     pub(super) async fn resume(&mut self) -> Outcome {
         self.play(None).await
@@ -560,7 +573,8 @@ impl Stage {
     }
     pub(super) fn events(&self) -> Vec<String> {
         // How often the model was asked tells `requests`.
-        let told = |event: &&RunEvent| !matches!(event, RunEvent::Asking | RunEvent::TextEnds);
+        let told =
+            |event: &&RunEvent| !matches!(event, RunEvent::Asking | RunEvent::Steered | RunEvent::TextEnds);
         self.events.iter().filter(told).map(line).collect()
     }
 }
@@ -575,6 +589,7 @@ fn line(event: &RunEvent) -> String {
     match event {
         RunEvent::Started { .. } => "start".into(),
         RunEvent::Asking => "asking".into(),
+        RunEvent::Steered => "steered".into(),
         RunEvent::TextEnds => "text ends".into(),
         RunEvent::Assistant(TextChange::Begins(text)) => format!("assistant {text}"),
         RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),

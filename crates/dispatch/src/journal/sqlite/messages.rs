@@ -1,6 +1,6 @@
 //! The table `inbox`: what is written into it and read from it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 use rusqlite::{Connection, OptionalExtension, Params, params};
@@ -302,12 +302,17 @@ pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<Request, Journa
 }
 
 /// Both ids that the entry of each message accepted since may have.
-pub(super) fn entries_since(db: &Connection, accepted_at: i64) -> Result<HashSet<String>, JournalError> {
-    let mut statement = db.prepare_cached("SELECT entry_id, fresh_id FROM inbox WHERE accepted_at >= ?1")?;
+pub(super) fn entries_since(
+    db: &Connection,
+    accepted_at: i64,
+) -> Result<HashMap<String, RunId>, JournalError> {
+    let mut statement =
+        db.prepare_cached("SELECT run_id, entry_id, fresh_id FROM inbox WHERE accepted_at >= ?1")?;
     let mut rows = statement.query(params![accepted_at])?;
-    let mut found = HashSet::new();
+    let mut found = HashMap::new();
     while let Some(row) = rows.next()? {
-        found.extend([row.get(0)?, row.get(1)?]);
+        let run_id = RunId::new(row.get::<_, String>(0)?);
+        found.extend([(row.get(1)?, run_id.clone()), (row.get(2)?, run_id)]);
     }
     Ok(found)
 }

@@ -102,6 +102,7 @@ impl Actor {
                 Some(false)
             }
             RunEvent::Assistant { .. }
+            | RunEvent::Steered
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)
             | RunEvent::Thinking(_)

@@ -93,6 +93,7 @@ impl Runner {
         if let Some(message) = known {
             match branch.prompted(row, self.entries_since(row).await).await? {
                 Prompted::Yes => {
+                    self.takes_on(row, branch.steered()).await;
                     self.deps.system_events.were_told(&row.run_id);
                     return Ok(Begun { branch, remembered, own_prompt });
                 }

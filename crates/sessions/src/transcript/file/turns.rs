@@ -14,7 +14,9 @@ use crate::transcript::format::{Body, Entry, EntryId};
 use crate::transcript::index::{At, Kind};
 use crate::transcript::leave::{is_plain_turn, is_said_at, is_setting, marker};
 use crate::transcript::storage::OpenTranscript;
-use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
+use crate::transcript::turn::{
+    Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, steered, turn_end,
+};
 
 /// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
 const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
@@ -48,7 +50,9 @@ impl TranscriptFile {
         }
         let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
         let Some(entry) = id_at(0) else { return Ok(None) };
-        let state = match turn_end(&marks) {
+        let end = turn_end(&marks);
+        let steered = steered(&marks, end).filter_map(id_at).collect();
+        let state = match end {
             TurnEnd::Open => TurnState::Last,
             TurnEnd::Overtaken => TurnState::Overtaken,
             TurnEnd::Failed(at) => {
@@ -60,7 +64,7 @@ impl TranscriptFile {
                 TurnState::Answered(context.unwrap_or_default().context)
             }
         };
-        Ok(Some(Turn { entry, state }))
+        Ok(Some(Turn { entry, steered, state }))
     }
 
     /// Says that a new turn begins where the branch ends within another one.
