@@ -1,6 +1,6 @@
 //! Answers that Telegram shows in blocks while they are written.
 
-use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
@@ -160,6 +160,56 @@ async fn a_file_that_was_sent_as_a_block_is_not_sent_again_after_a_crash() {
     .await;
     let files: Vec<String> = seen(&server).into_iter().filter(|seen| seen.ends_with(".txt")).collect();
     assert_eq!(files, ["one.txt", "two.txt"]);
+}
+
+/// Waits until all that the run has said so far was sent, as so many messages.
+async fn all_sent(gateway: &openclaw_testkit::GatewayUnderTest, id: i64, count: usize) {
+    traced(gateway, id, |event| {
+        let deliveries = event["run"]["deliveries"].as_array();
+        deliveries.is_some_and(|all| all.len() == count && all.iter().all(|each| each["state"] == "sent"))
+    })
+    .await;
+}
+
+/// Killed or stopped behind a tool's call or in the middle of a text: the reader has each word once.
+#[tokio::test]
+async fn words_that_were_sent_as_blocks_are_not_said_again_after_a_stop() {
+    let [first, second] = ["One paragraph is here, of some length.", "And another one follows, as long."];
+    for (has_call, is_killed) in [(false, true), (true, true), (false, false), (true, false)] {
+        let (server, gate) = (TelegramServer::start().await, Gate::new());
+        let held = gate.clone();
+        let model = ModelServer::answering(move |request| {
+            let text = |text: &str| Step::Text(text.to_owned());
+            let call = ScriptedCall::new("c1", "read", &json!({"path": "no-such-file"}));
+            match (has_call, request.ends_with_tool_result()) {
+                (false, _) => Reply::steps([
+                    text(first),
+                    text("\n\n"),
+                    text("And"),
+                    Step::Wait(held.clone()),
+                    text(&second[3..]),
+                ]),
+                (true, false) => Reply::steps([text(first), Step::ToolCalls(vec![call])]),
+                (true, true) => Reply::steps([Step::Wait(held.clone()), text(second)]),
+            }
+        })
+        .await;
+        let mut gateway = bot(&server, &model, in_blocks(), small()).await;
+        server.push(private_message(5, "tell me"));
+        all_sent(&gateway, 11, 1).await;
+        if has_call {
+            model.arrived(2).await;
+        }
+        match is_killed {
+            true => gateway.kill().await.unwrap(),
+            false => drop(gateway.terminate().await.unwrap()),
+        }
+        gate.open();
+        gateway.start().await.unwrap();
+        traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        all_sent(&gateway, 11, 2).await;
+        assert_eq!(seen(&server), [first, second], "call: {has_call}, killed: {is_killed}");
+    }
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ pub mod human_delay;
 pub mod normalise;
 pub mod pipeline;
 pub mod prefix;
+pub mod sent_blocks;
 pub mod sent_by_tool;
 pub mod settings;
 pub mod threading;

@@ -389,7 +389,10 @@ async fn drive(
         }
         None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let (left, paced) = live.finish(ended.payloads.clone()).await;
+            let (mut left, paced) = live.finish(ended.payloads.clone()).await;
+            if row.recovered {
+                left = runner.without_sent_blocks(&turn.runs(), left).await;
+            }
             unsent = paced;
             let had_some = !left.is_empty();
             let mut payloads = turn.remaining(left);

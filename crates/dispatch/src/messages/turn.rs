@@ -112,6 +112,16 @@ impl MessageTurn {
         id + &again
     }
 
+    /// The runs that the messages would have by themselves: what is sent for them begins with their ids.
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        self.state.lock().messages.iter().filter_map(|heard| heard.run_id.clone()).collect()
+    }
+
+    /// The one of these that what is said to a message belongs to ([`ReplyPayload::said_to`]).
+    pub(crate) fn run_of(&self, said_to: usize) -> RunId {
+        self.state.lock().run_of(said_to).unwrap_or(&self.run_id).clone()
+    }
+
     /// Something was sent; the text is empty where that was files alone.
     pub(crate) fn sent(&self, text: &str, to: &Address) {
         if let Some(heard) = self.state.lock().messages.last_mut() {
@@ -206,8 +216,12 @@ impl State {
         digest.update([0]);
         digest.update(args.to_string().as_bytes());
         let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let run_id = self.messages.iter().rev().find_map(|heard| heard.run_id.as_ref());
-        format!("{}:t{digest}", run_id.map_or("", RunId::as_str))
+        format!("{}:t{digest}", self.run_of(self.messages.len()).map_or("", RunId::as_str))
+    }
+
+    /// The run of a message; of a copy, that of the one before.
+    fn run_of(&self, said_to: usize) -> Option<&RunId> {
+        self.messages.iter().take(said_to + 1).rev().find_map(|heard| heard.run_id.as_ref())
     }
 }
 
@@ -352,6 +366,11 @@ mod tests {
         let again = live.delivery_id("c1", &args);
         live.steered(None);
         let for_copy = live.delivery_id("c1", &args);
+        assert_eq!(
+            [0, 1, 2, 9].map(|at| live.run_of(at)),
+            ["run", "second", "second", "second"].map(RunId::new)
+        );
+        assert_eq!(live.runs(), ["run", "second"].map(RunId::new));
         assert!(first_id.starts_with("run:t") && id.starts_with("second:t"), "{first_id} {id}");
         assert_eq!(
             [again, for_copy],

@@ -327,12 +327,25 @@ fn are_said(texts: &[String], whole: &str) -> bool {
 
 /// A text without what cutting changes: blanks, and the lines around code.
 fn comparable(text: &str) -> String {
-    let is_fence = |line: &&str| {
-        let line = line.trim_start();
-        line.starts_with("```") || line.starts_with("~~~")
-    };
-    let lines = text.lines().filter(|line| !is_fence(line));
-    lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+    compared(text).map(|(_, c)| c).collect()
+}
+
+/// Its characters, with where they stand in the text.
+pub(super) fn compared(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let lines = text.split_inclusive('\n').scan(0, |end, line| {
+        let from = *end;
+        *end += line.len();
+        Some((from, line))
+    });
+    let lines = lines.filter(|(_, line)| !is_fence(line));
+    let chars = lines.flat_map(|(from, line)| line.char_indices().map(move |(at, c)| (from + at, c)));
+    chars.filter(|(_, c)| !c.is_whitespace())
+}
+
+/// Whether a line begins or ends code.
+pub(super) fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
 }
 
 #[cfg(test)]

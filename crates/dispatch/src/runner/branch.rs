@@ -259,7 +259,7 @@ impl RunBranch {
 fn behind_own(context: &[Arc<Message>], steered: usize) -> usize {
     let said = context.iter().enumerate().filter(|(_, message)| matches!(***message, Message::User(_)));
     let said: Vec<usize> = said.map(|(at, _)| at).collect();
-    let own = said.len().checked_sub(steered + 1).unwrap_or_default();
+    let own = said.len().saturating_sub(steered + 1);
     said.get(own).map_or(0, |at| at + 1)
 }
 

@@ -10,7 +10,6 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_protocol::RunId;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
@@ -24,6 +23,7 @@ use crate::reply::coalescer::{BlockReply, Coalescer};
 use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
 use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
 use crate::reply::prefix::PrefixContext;
+use crate::reply::sent_blocks::name_of;
 use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 use crate::steady_id::uuid_of;
@@ -45,7 +45,6 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
 /// The answer of one run while it is written.
 pub(super) struct Live<'a> {
-    row: &'a Row,
     reply: Reply<'a>,
     /// What tools have sent.
     turn: Arc<MessageTurn>,
@@ -124,7 +123,7 @@ impl<'a> Live<'a> {
         let may_draft =
             shows.as_it_grows && is_direct && has_thread && shows.reasoning != ReasoningVisibility::On;
         let draft = reply.settings.draft.filter(|_| may_draft).map(DraftStream::new);
-        // What an earlier process sent of it is not known word by word: the answer comes whole at its end.
+        // What an earlier process sent of it is not said again, and what is left comes at its end.
         let has_blocks =
             shows.as_it_grows && reply.settings.block_streaming && draft.is_none() && !row.recovered;
         let blocks = has_blocks.then(|| Blocks::new(&reply.settings));
@@ -133,7 +132,6 @@ impl<'a> Live<'a> {
         let has_tools = shows.verbose != Verbose::Off && origin.hears_reasons && !is_beat;
         let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
         Some(Self {
-            row,
             reply,
             turn: Arc::clone(turn),
             text: String::new(),
@@ -198,8 +196,10 @@ impl<'a> Live<'a> {
         }
         if self.pacing.has_paused() {
             let outbox = &self.reply.runner.shared.outbox;
-            if let Err(error) = outbox.withdraw(Paced::OfRun(&self.row.run_id)).await {
-                tracing::warn!(run_id = %self.row.run_id, %error, "what a stopped run had left to say is said");
+            for run_id in self.turn.runs() {
+                if let Err(error) = outbox.withdraw(Paced::OfRun(&run_id)).await {
+                    tracing::warn!(%run_id, %error, "what a stopped run had left to say is said");
+                }
             }
         }
     }
@@ -434,17 +434,22 @@ impl<'a> Live<'a> {
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
             // What a tool has said is not said again.
             let left = if is_notice { Some(payload) } else { self.turn.left_of(payload) };
-            let Some(payload) = left.and_then(|left| self.reply.worded(left)) else {
+            let Some(left) = left else {
                 effect = self.pipeline.sent(SendEnd::Sent);
                 continue;
             };
-            self.sent += 1;
-            let (run_id, sent) = (&self.row.run_id, self.sent);
-            let id = match media(&payload).first() {
-                _ if is_notice => format!("{run_id}:t{}{sent}", self.notices),
-                Some(file) => file_id(run_id, file),
-                None => format!("{run_id}:b{sent}"),
+            let sent = self.sent + 1;
+            let name = match media(&left).first() {
+                _ if is_notice => format!("t{}{sent}", self.notices),
+                Some(file) => file_name(file),
+                None => name_of(sent, &left.text),
             };
+            let id = format!("{}:{name}", self.turn.run_of(left.said_to));
+            let Some(payload) = self.reply.worded(left) else {
+                effect = self.pipeline.sent(SendEnd::Sent);
+                continue;
+            };
+            self.sent = sent;
             let pause = self.reply.settings.pause.filter(|_| !is_notice);
             let pause =
                 pause.map(|pause| if is_first { Duration::ZERO } else { pause.draw(ids::draw_share()) });
@@ -456,9 +461,9 @@ impl<'a> Live<'a> {
     }
 }
 
-/// The delivery of a file that is a block: named for what it is, so that the next start knows that it was sent.
-pub(super) fn file_id(run_id: &RunId, reference: &str) -> String {
-    format!("{run_id}:m{}", uuid_of(reference))
+/// The name of a file that is a block: what it is, so that the next start knows that it was sent.
+pub(super) fn file_name(reference: &str) -> String {
+    format!("m{}", uuid_of(reference))
 }
 
 impl<'a> Reply<'a> {

@@ -14,17 +14,18 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
 use super::Runner;
-use super::live::file_id;
+use super::live::file_name;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
 use crate::origin::Origin;
-use crate::outbox::{Delivery, OutboxError};
+use crate::outbox::{Delivery, DeliveryState, OutboxError};
 use crate::reply::normalise::{NOTHING_SENT, failed_run, known_error, normalised};
 use crate::reply::pipeline::media;
 use crate::reply::prefix::{PrefixContext, prefix};
+use crate::reply::sent_blocks::SentBlocks;
 use crate::reply::settings::{ChatKind, ReplySettings, Surface};
 use crate::reply::threading::{Quoted, ReplyFilter};
 use crate::request::Request;
@@ -232,7 +233,6 @@ impl Runner {
         };
         let payloads =
             if payloads.is_empty() { payloads } else { self.announced(row, record, payloads).await };
-        let payloads = self.without_sent_files(row, payloads).await;
         if payloads.is_empty() {
             return Vec::new();
         }
@@ -249,28 +249,38 @@ impl Runner {
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
 
-    /// Without the files that were sent as blocks by a process that died.
-    async fn without_sent_files<P>(&self, row: &Row<P>, payloads: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
-        if !row.recovered {
-            return payloads;
+    /// Without the words and files that were sent as blocks, for any of these runs, by a process that died.
+    pub(super) async fn without_sent_blocks(
+        &self,
+        runs: &[RunId],
+        payloads: Vec<ReplyPayload>,
+    ) -> Vec<ReplyPayload> {
+        let mut names = Vec::new();
+        for run_id in runs {
+            let sent = self.shared.journal.deliveries_of(run_id).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what was said may be said a second time");
+                Vec::new()
+            });
+            let sent = sent.into_iter().filter(|delivery| delivery.state != DeliveryState::Failed);
+            // The first part of each stands for all.
+            let name = |id: &str| {
+                Some(id.strip_prefix(run_id.as_str())?.strip_prefix(':')?.strip_suffix(".1")?.to_owned())
+            };
+            names.extend(sent.filter_map(|delivery| name(&delivery.id)));
         }
-        let mut left = Vec::with_capacity(payloads.len());
-        for payload in payloads {
-            let mut files = media(&payload);
-            for file in std::mem::take(&mut files) {
-                let id = format!("{}.1", file_id(&row.run_id, &file));
-                let known = self.shared.outbox.find(&id).await;
-                let known =
-                    known.inspect_err(|error| tracing::warn!(%error, "a file may be sent a second time"));
-                if !matches!(known, Ok(Some(_))) {
-                    files.push(file);
-                }
+        let mut blocks = SentBlocks::new(names.iter().map(String::as_str));
+        let left = |payload: ReplyPayload| {
+            if payload.is_error {
+                return Some(payload);
             }
-            if !files.is_empty() || !payload.text.is_empty() {
-                left.push(ReplyPayload { media_url: files.first().cloned(), media_urls: files, ..payload });
-            }
-        }
-        left
+            let text = blocks.left_of(&payload.text);
+            let mut media_urls = media(&payload);
+            media_urls.retain(|file| !names.contains(&file_name(file)));
+            let media_url = media_urls.first().cloned();
+            let is_left = !text.is_empty() || !media_urls.is_empty();
+            is_left.then_some(ReplyPayload { text, media_url, media_urls, ..payload })
+        };
+        payloads.into_iter().filter_map(left).collect()
     }
 
     /// Where a message is answered.

@@ -197,7 +197,7 @@ pub(super) fn mark_uncertain(db: &Connection) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// At start: the answer of a run that did not end comes whole, so that its blocks which nobody has seen are not sent before it.
+/// At start: blocks of a run that did not end which nobody has seen are not sent, as what is left of the answer comes at its end.
 pub(super) fn drop_blocks(db: &Connection) -> Result<(), JournalError> {
     db.execute(
         "DELETE FROM outbox WHERE state = 'pending' AND EXISTS
