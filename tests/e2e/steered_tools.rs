@@ -3,7 +3,7 @@
 
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
-use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
 use crate::queue_modes::{numbered, traced};
