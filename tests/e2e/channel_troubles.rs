@@ -390,6 +390,7 @@ async fn the_doctor_tells_what_the_status_warns_of() {
     let mut gateway = bot(&server, &model, json!({"accounts": accounts}), json!({})).await;
     let lines = [
         "channels.telegram.apiRoot must be an https address",
+        "(Run: openclaw config set channels.telegram.accounts.c.apiRoot <address>)",
         "the token file /nowhere/token of Telegram account \"d\"",
     ];
     let lost = ["another account has the same bot token", "telegram e: ", "makes a new one."];

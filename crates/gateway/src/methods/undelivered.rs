@@ -136,7 +136,7 @@ fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<Str
     let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
         Ok(_) => why_not(gateway, channel, account)?,
         Err(Unusable::Disabled) => "it is switched off".to_owned(),
-        Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured(_))) => unusable.to_string(),
+        Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured { .. })) => unusable.to_string(),
     };
     Some(format!("{channel} account \"{account}\" ({why})"))
 }
