@@ -4694,6 +4694,12 @@ export interface MessageRetryResult {
     [k: string]: string;
   };
   /**
+   * Those that nobody can send, because their account is not configured any more, with the account.
+   */
+  refused?: {
+    [k: string]: string;
+  };
+  /**
    * The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
    */
   others: {
