@@ -375,7 +375,7 @@ mod tests {
         for (line, expect) in rows {
             let words = words(line);
             let all = std::iter::once("openclaw".to_owned()).chain(words.clone());
-            let error = Cli::try_parse_from(all).err().expect(line);
+            let error = Cli::try_parse_from(all).expect_err(line);
             let failure = grammar_failure(&error, &words).expect(line);
             assert_eq!(failure.message, expect, "{line}");
         }
