@@ -9,7 +9,8 @@ use crate::conversation::{message, send, turn};
 use crate::doors::get;
 use crate::telegram::{bot, last_said, run};
 
-const RESTARTS: &str = "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.";
+const RESTARTS: &str =
+    "⚙️ Restarting OpenClaw in-process (SIGUSR1) once 1 run has ended; messages are answered after that.";
 const WAITS: &str = "the restart waits for 1 run to end, 300 s at most";
 
 /// A bot of which two people are owners, each with a session of their own, and a model that says `slow` once the gate is open.
@@ -58,7 +59,7 @@ async fn while_a_restart_waits_messages_are_taken_commands_answered_and_the_run_
     assert!(turn(&mut client, "idle", "/status", "status").await.contains("OpenClaw"));
     // The command line finds it.
     let (exit, out, err) = run(&gateway, &["health"]).await;
-    assert_eq!(exit, 0, "{out}{err}");
+    assert!(exit == 0 && out.contains("Restarting: it waits for runs to end"), "{out}{err}");
     let ready = get(gateway.port(), "/readyz").await;
     assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("\"draining\":true"), "{ready}");
     assert_eq!(model.requests().len(), 2, "nothing was begun");

@@ -1030,6 +1030,10 @@ export interface HealthSnapshot {
    * Protections the config asks for and this version can't give; absent where there are none.
    */
   unmetProtections?: UnmetProtection[];
+  /**
+   * Whether a restart waits for runs to end: none is begun before it. Absent where it does not.
+   */
+  draining?: boolean;
 }
 /**
  * One agent in a [`HealthSnapshot`].

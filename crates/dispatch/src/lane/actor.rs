@@ -113,13 +113,13 @@ impl Actor {
 
     /// Works until the lane is idle and nobody is about to send to it.
     pub(super) async fn run(mut self) {
-        let (mut held, mut stopped) = (false, false);
+        let mut stopped = false;
         loop {
             let is_idle = self.machine.is_idle() && self.told.is_empty() && self.asides.is_empty();
             if is_idle && self.lanes.retire(&self.key, &self.mailbox) {
                 return;
             }
-            match self.next(held, stopped).await {
+            match self.next(stopped).await {
                 Step::Command(command) => self.on_command(command).await,
                 Step::Event(event) => self.on_event(event).await,
                 Step::Joined(ending) => self.on_joined(ending).await,
@@ -129,10 +129,7 @@ impl Actor {
                 Step::Shown => {}
                 Step::Aside(step) => self.on_aside(step).await,
                 Step::Changed => self.on_input(Input::Changed).await,
-                Step::Hold => {
-                    held = true;
-                    self.on_input(Input::Hold).await;
-                }
+                Step::Hold => self.on_input(Input::Hold).await,
                 Step::Stop => {
                     stopped = true;
                     self.machine.on(Instant::now(), Input::Stop);
@@ -145,13 +142,13 @@ impl Actor {
         }
     }
 
-    async fn next(&mut self, held: bool, stopped: bool) -> Step {
+    async fn next(&mut self, stopped: bool) -> Step {
         let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
         let quiet = self.machine.due();
         tokio::select! { biased;
             () = self.shared.kill.cancelled() => Step::Kill,
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
-            () = self.shared.holding.cancelled(), if !held => Step::Hold,
+            () = self.shared.holding.cancelled(), if !self.machine.is_held() => Step::Hold,
             command = self.mailbox.next() => command.map_or(Step::Unreachable, Step::Command),
             () = acknowledged(self.told.front().map(|(job, _)| job)) => Step::Acknowledged,
             step = self.asides.next(&self.runner), if !self.asides.is_empty() => Step::Aside(step),
@@ -199,7 +196,12 @@ impl Actor {
     }
 
     async fn on_input(&mut self, input: Input<Job>) {
-        let effects = self.machine.on(Instant::now(), input);
+        let mut effects = Vec::new();
+        // It may have been asked for since this lane last waited.
+        if self.shared.holding.is_cancelled() && !self.machine.is_held() {
+            effects = self.machine.on(Instant::now(), Input::Hold);
+        }
+        effects.extend(self.machine.on(Instant::now(), input));
         self.perform(effects).await;
     }
 

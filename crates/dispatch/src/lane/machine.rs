@@ -177,6 +177,11 @@ impl<J: Turn> Machine<J> {
         }
     }
 
+    /// Whether no run is begun any more.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// Whether anything waits for its turn.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() || !self.backlog.cut.is_empty()

@@ -119,6 +119,7 @@ pub(super) fn restart_deadline() -> Instant {
 /// can be stopped (spec `operations.md` §2.2).
 pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
     state.dispatch.hold_runs();
+    state.outdate_health();
     let runs = state.dispatch.runs_under_way();
     if runs == 0 {
         return;
