@@ -195,7 +195,8 @@ async fn an_account_that_is_not_there_is_named_with_those_there_are() {
 async fn who_adds_a_bot_is_told_who_may_write_and_which_secret_is_missing() {
     let gateway = gateway().prepare().unwrap();
     let add = async |account: &str, more: &[&str]| {
-        let words = ["channels", "add", "--channel", "telegram", "--token", "222222:AA-a-token-of-a-test"];
+        let token = format!("222222:AA-a-token-of-{account}");
+        let words = ["channels", "add", "--channel", "telegram", "--token", &token];
         openclaw(&gateway, &[&words[..], &["--account", account], more].concat()).await
     };
     let set = async |key: &str, value: &str| {
@@ -225,6 +226,24 @@ async fn who_adds_a_bot_is_told_who_may_write_and_which_secret_is_missing() {
         has(&added.out, &[expect]);
         assert!(!added.out.contains("pairing"), "{added:?}");
     }
+    // What an account has already it keeps.
+    let change = ["channels", "add", "--channel", "telegram", "--account", "other"];
+    let changed = ok(&gateway, &[&change[..], &url].concat()).await;
+    has(&changed, &["Changed Telegram account \"other\"."]);
+    openclaw(&gateway, &change).await.failed(&["Give one of --token, --token-file and --use-env"]);
+    let text = std::fs::read(gateway.state_dir().join("openclaw.json")).unwrap();
+    let file: Value = serde_json::from_slice(&text).unwrap();
+    let other = &file["channels"]["telegram"]["accounts"]["other"];
+    let expect = ("222222:AA-a-token-of-other", "https://bot.example.org/hook");
+    assert_eq!((&other["botToken"], &other["webhookUrl"]), (&json!(expect.0), &json!(expect.1)));
+    // A bot is one account's.
+    let token = ["--token", "222222:AA-a-token-of-other"];
+    let again = ["channels", "add", "--channel", "telegram", "--account", "third"];
+    openclaw(&gateway, &[&again[..], &token].concat()).await.failed(&[
+        "Telegram account \"other\" has this token already, and only one of them could receive",
+        "openclaw channels remove --channel telegram --account other --delete",
+    ]);
+    ok(&gateway, &[&change[..], &token].concat()).await;
 }
 
 #[tokio::test]
@@ -390,6 +409,7 @@ async fn the_doctor_tells_what_the_status_warns_of() {
     let mut gateway = bot(&server, &model, json!({"accounts": accounts}), json!({})).await;
     let lines = [
         "channels.telegram.apiRoot must be an https address",
+        "(Run: openclaw config set channels.telegram.accounts.c.apiRoot <address>)",
         "the token file /nowhere/token of Telegram account \"d\"",
     ];
     let lost = ["another account has the same bot token", "telegram e: ", "makes a new one."];

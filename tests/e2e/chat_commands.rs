@@ -353,14 +353,15 @@ async fn a_command_given_on_a_platform_is_answered_there_alone() {
     server.push(private_message(5, "take your time"));
     model.arrived(1).await;
     let said = told(&server, &mut sent, private_message(5, "/think high")).await;
-    assert_eq!(said, "Thinking level set to high.");
+    assert_eq!(said, "Thinking level set to high. fake/fake-1 does not think: it has no effect there.");
     gate.open();
     server.has_made("the answer", |made| made.len() == 3).await;
     sent += 1;
     let said = told(&server, &mut sent, private_message(5, "/verbose off")).await;
     assert_eq!(said, "⚙️ Verbose logging disabled.");
     let mut client = gateway.client().await.unwrap();
-    assert_eq!(turn(&mut client, "main", "/think low", "run-1").await, "Thinking level set to low.");
+    let said = turn(&mut client, "main", "/think low", "run-1").await;
+    assert_eq!(said, "Thinking level set to low. fake/fake-1 does not think: it has no effect there.");
     assert_eq!(turn(&mut client, "main", "hello", "run-2").await, "from the model");
     let asked = model.requests();
     let seen = json!(asked.last().unwrap().messages()).to_string();

@@ -72,10 +72,15 @@ async fn paths_of_other_endpoints_are_not_the_page() {
 }
 
 async fn status(port: u16, path: &str) -> u16 {
+    get(port, path).await.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// What a path answers with, head and all.
+pub(crate) async fn get(port: u16, path: &str) -> String {
     let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
-    answer.split_whitespace().nth(1).unwrap().parse().unwrap()
+    answer
 }

@@ -98,6 +98,7 @@ mod reference_state;
 mod refused_files;
 mod repeated_keys;
 mod responses;
+mod restart_drain;
 mod sandbox;
 mod sandbox_containers;
 mod sandbox_escape;

@@ -6,6 +6,7 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, private_message, reaction};
 use serde_json::{Value, json};
 
+use crate::channel_troubles::{has, ok};
 use crate::gateway;
 use crate::telegram::{all_sent, bot};
 
@@ -132,16 +133,18 @@ async fn an_album_of_a_group_is_whole_where_one_caption_speaks_to_the_bot() {
 async fn what_is_edited_before_it_is_told_is_told_as_it_is_now() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("yes")).await;
-    let _gateway = bot(&server, &model, json!({"groupPolicy": "open"}), json!({})).await;
+    let gateway = bot(&server, &model, json!({"groupPolicy": "open"}), json!({})).await;
     let mut first = group_message(-100, 5, "lunch at noon");
     first["message"]["message_id"] = json!(21);
     let mut edited = first.clone();
     server.push(first);
     edited["message"]["text"] = json!("lunch at one");
     edited["message"]["edit_date"] = json!(1_735_787_050);
-    server.push(json!({"edited_message": edited["message"]}));
+    let edit = server.push(json!({"edited_message": edited["message"]}));
     server.push(mention(-100, 6, "agreed?"));
     server.nth_call("sendMessage", 1).await;
+    let traced = ok(&gateway, &["trace", &format!("update:{edit}")]).await;
+    has(&traced, &["nobody answers an edit: the message has its new words where it still waits (edited)"]);
     let said = model.requests()[0].last_user_text();
     assert!(said.contains("lunch at one") && !said.contains("noon"), "{said}");
     assert_eq!(model.requests().len(), 1, "an edit asks for no answer");
@@ -298,7 +301,7 @@ async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
     all_sent(&gateway).await;
     // What was sent is known to the next start, too.
     gateway.crash_and_restart().await.unwrap();
-    server.push(reaction(5, 5, 501, &[], &["👍"]));
+    let heard = server.push(reaction(5, 5, 501, &[], &["👍"]));
     server.push(reaction(5, 5, 11, &[], &["🔥"]));
     server.all_confirmed().await;
     server.push(private_message(5, "and?"));
@@ -306,6 +309,8 @@ async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
     let said = model.requests()[1].body["messages"].to_string();
     assert!(said.contains("Telegram reaction added: 👍 by Ada Lovelace (@user5) on msg 501"), "{said}");
     assert!(!said.contains("🔥"), "{said}");
+    let traced = ok(&gateway, &["trace", &format!("update:{heard}")]).await;
+    has(&traced, &["nobody answers a reaction: the agent hears of it with its next turn (reaction)"]);
 }
 
 /// Telegram does not say in which topic it was.

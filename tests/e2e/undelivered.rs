@@ -3,7 +3,7 @@
 use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::channel_troubles::{connected, has, json_of, ok};
 use crate::command::openclaw;
@@ -248,6 +248,14 @@ async fn an_answer_whose_account_was_renamed_waits_and_is_told_of() {
     says(&["status", "--json"], &["which is not configured; it is sent when it is there again", remedy])
         .await;
     says(&["message", "failed"], &["What waits and is sent by itself:", "late"]).await;
+    let failed = ok(&gateway, &["message", "failed", "--json"]).await;
+    let failed: Value = serde_json::from_str(&failed).unwrap();
+    let id = failed["waiting"][0]["id"].as_str().unwrap();
+    let why = format!(
+        "❌ {id} can't be sent: telegram account \"default\" is not configured any more. Set it up again (openclaw channels add), or throw \
+         the message away: openclaw message discard {id}"
+    );
+    openclaw(&gateway, &["message", "retry", id]).await.failed(&[&why]);
     gateway.logged(waits).await.unwrap();
     assert_eq!(seen(&server), [""; 0]);
     set("botToken", &server.token()).await;

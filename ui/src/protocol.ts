@@ -1030,6 +1030,10 @@ export interface HealthSnapshot {
    * Protections the config asks for and this version can't give; absent where there are none.
    */
   unmetProtections?: UnmetProtection[];
+  /**
+   * Whether a restart waits for runs to end: none is begun before it. Absent where it does not.
+   */
+  draining?: boolean;
 }
 /**
  * One agent in a [`HealthSnapshot`].
@@ -4691,6 +4695,12 @@ export interface MessageRetryResult {
    * Why those of both wait whose account does not work.
    */
   waiting?: {
+    [k: string]: string;
+  };
+  /**
+   * Those that nobody can send, because their account is not configured any more, with the account.
+   */
+  refused?: {
     [k: string]: string;
   };
   /**

@@ -306,9 +306,14 @@ pub enum Unusable {
     /// There is no account of this name.
     #[error("{0}")]
     Unknown(UnknownAccount),
-    /// Something is missing; says what, and where it is set.
-    #[error("{0}")]
-    NotConfigured(String),
+    /// Something is missing or wrong.
+    #[error("{why}")]
+    NotConfigured {
+        /// What, and where it is set.
+        why: String,
+        /// What is to be done, as a sentence; `None`: it is to be given its credentials.
+        fix: Option<String>,
+    },
 }
 
 /// A name that no account has.

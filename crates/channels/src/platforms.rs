@@ -116,7 +116,7 @@ impl Platforms {
             let why = channel.account(config, &account).err()?;
             let told = told_unusable(config, id, &account, &why);
             match why {
-                Unusable::NotConfigured(_) => Some(told),
+                Unusable::NotConfigured { .. } => Some(told),
                 Unusable::Disabled => Some(format!("{} {account}: {told}", channel.info().label)),
                 Unusable::Unknown(_) => None,
             }

@@ -55,7 +55,7 @@ pub fn told_unusable(config: &Config, channel: &str, account: &str, why: &Unusab
             Some(off) => format!("{off}. Run: {}", off.remedy()),
             None => why.to_string(),
         },
-        Unusable::Unknown(_) | Unusable::NotConfigured(_) => why.to_string(),
+        Unusable::Unknown(_) | Unusable::NotConfigured { .. } => why.to_string(),
     }
 }
 

@@ -12,7 +12,7 @@ mod sandbox;
 mod skills;
 mod system;
 mod tools;
-mod value;
+pub(crate) mod value;
 
 use clap::{Args, Parser, Subcommand};
 

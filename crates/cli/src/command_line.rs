@@ -5,6 +5,7 @@ use clap::{CommandFactory as _, Parser as _};
 use openclaw_config::profile::{apply_profile, take_profile_flags};
 use openclaw_config::{Environment, nearest};
 
+use crate::args::value::no_option;
 use crate::args::{Cli, Command, ConfigArgs, ConfigCommand};
 use crate::context::Context;
 use crate::failure::{Failure, USAGE};
@@ -154,8 +155,9 @@ fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<Failure> {
         ErrorKind::MissingRequiredArgument => {
             word(ContextKind::InvalidArg).map(|name| Failure::usage(missing(&name)))
         }
-        ErrorKind::InvalidValue | ErrorKind::TooFewValues => word(ContextKind::InvalidArg)
-            .map(|name| Failure::usage(format!("error: option '{name}' argument missing"))),
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
+            word(ContextKind::InvalidArg).map(|name| value_missing(&name))
+        }
         _ => None,
     };
     Some(failure.unwrap_or_else(|| Failure::usage(error.render().to_string().trim_end())))
@@ -181,8 +183,31 @@ fn unknown_command(name: &str, words: &[String]) -> Failure {
     }
 }
 
+fn value_missing(option: &str) -> Failure {
+    Failure::usage(format!("error: option '{option}' argument missing"))
+}
+
+/// The option that was left without its value and took the next option for that, so that a value stands alone: `-m --target 5`.
+fn left_without_value(value: &str, words: &[String], command: &clap::Command) -> Option<String> {
+    let is_named = |argument: &&clap::Arg, word: &str| {
+        let is_long = word.strip_prefix("--").is_some_and(|long| argument.get_long() == Some(long));
+        let mut short = word.strip_prefix('-').into_iter().flat_map(str::chars);
+        is_long || argument.get_short().is_some_and(|own| short.next() == Some(own) && short.next().is_none())
+    };
+    words.windows(3).find_map(|three| match three {
+        [option, taken, alone] if alone == value && no_option(taken).is_err() => command
+            .get_arguments()
+            .find(|argument| argument.is_allow_hyphen_values_set() && is_named(argument, option))
+            .map(ToString::to_string),
+        _ => None,
+    })
+}
+
 fn unknown_argument(name: &str, words: &[String]) -> Failure {
     let mut command = named_command(words);
+    if let Some(option) = left_without_value(name, words, &command) {
+        return value_missing(&option);
+    }
     if let Some(option) = name.strip_prefix("--") {
         let failure = Failure::usage(format!("error: unknown option '{name}'"));
         let known = command.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -335,6 +360,24 @@ mod tests {
         ];
         for (line, expect) in rows {
             assert_eq!(not_yet(&words(line)), expect, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_option_without_its_value_is_named_where_it_took_the_next_one_for_that() {
+        let rows = [
+            ("message send -m --target 5", "error: option '--message <text>' argument missing"),
+            ("message send --message --target 5", "error: option '--message <text>' argument missing"),
+            ("message send -t -m hello", "error: option '--target <dest>' argument missing"),
+            ("agent -m --to 5", "error: option '--message <text>' argument missing"),
+            ("message send -m hello 5", "error: unexpected argument '5'"),
+        ];
+        for (line, expect) in rows {
+            let words = words(line);
+            let all = std::iter::once("openclaw".to_owned()).chain(words.clone());
+            let error = Cli::try_parse_from(all).expect_err(line);
+            let failure = grammar_failure(&error, &words).expect(line);
+            assert_eq!(failure.message, expect, "{line}");
         }
     }
 }

@@ -474,6 +474,28 @@ impl Dispatch {
         self.shared.hub.subscribe()
     }
 
+    /// From now on no run is begun. Messages are taken and wait for the next start, runs under way can be stopped, and what the gateway answers
+    /// by itself is answered.
+    pub fn hold_runs(&self) {
+        self.shared.holding.cancel();
+        self.shared.working.close();
+    }
+
+    /// Whether no run is begun any more.
+    pub fn holds_runs(&self) -> bool {
+        self.shared.holding.is_cancelled()
+    }
+
+    /// How many runs are under way.
+    pub fn runs_under_way(&self) -> usize {
+        self.shared.working.len()
+    }
+
+    /// Waits until no run is under way, after [`Dispatch::hold_runs`].
+    pub async fn runs_ended(&self) {
+        self.shared.working.wait().await;
+    }
+
     /// From now on messages are refused, and what waits is left to the next start.
     pub fn stop_accepting(&self) {
         self.shared.stopping.cancel();

@@ -75,6 +75,11 @@ impl Registry {
         self.runs.lock().slots.get(run_id).is_some_and(|slot| slot.run.phase == RunPhase::Running)
     }
 
+    /// How many runs work now.
+    pub(crate) fn count_running(&self) -> usize {
+        self.runs.lock().slots.values().filter(|slot| slot.run.phase == RunPhase::Running).count()
+    }
+
     /// Tells everybody who waits, or asks later, how a run ended that is not stored as ended yet. It counts no more.
     pub(crate) fn conclude(&self, record: RunRecord) {
         let mut runs = self.runs.lock();

@@ -41,6 +41,10 @@ pub(crate) struct Shared {
     pub(crate) silent_groups: SilentGroups,
     /// Direct chats with words that were too old to be answered.
     pub(crate) old_words: OldWords,
+    /// Runs under way, until their lane is done with them.
+    pub(crate) working: TaskTracker,
+    /// No run is begun before the next start; all else goes on.
+    pub(crate) holding: CancellationToken,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
@@ -64,6 +68,8 @@ impl Shared {
             follow_group: OnceLock::new(),
             silent_groups: SilentGroups::default(),
             old_words: OldWords::default(),
+            working: TaskTracker::new(),
+            holding: CancellationToken::new(),
             stopping,
             kill,
         }

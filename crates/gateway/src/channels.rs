@@ -75,7 +75,7 @@ impl ChannelManager {
                 match channel.account(config, &key.1) {
                     Ok(_) => drop(wanted.insert(key, Arc::clone(channel))),
                     Err(Unusable::Disabled | Unusable::Unknown(_)) => {}
-                    Err(Unusable::NotConfigured(why)) => {
+                    Err(Unusable::NotConfigured { why, .. }) => {
                         if has_section(config, &key) {
                             tracing::warn!(channel = %key.0, account = %key.1, "channel.state not configured: {why}");
                         }

@@ -115,7 +115,9 @@ impl GatewayState {
         let _turn = self.health.turn.lock().await;
         let changes = self.health.changes.load(Ordering::Relaxed);
         let channels = crate::channels::snapshot::health(self, probe).await;
-        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), channels).await);
+        let draining = self.dispatch.holds_runs();
+        let snapshot = snapshot(&self.settings(), self.sessions.as_ref(), channels).await;
+        let snapshot = Arc::new(HealthSnapshot { draining, ..snapshot });
         *self.health.last.lock() =
             Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
         self.events.health_refreshed();
@@ -127,7 +129,7 @@ impl GatewayState {
         snapshot
     }
 
-    /// An account of a platform stands otherwise: the last snapshot answers nobody any more.
+    /// An account of a platform, or the gateway itself, stands otherwise: the last snapshot answers nobody any more.
     pub(crate) fn outdate_health(&self) {
         self.health.changes.fetch_add(1, Ordering::Relaxed);
     }
@@ -206,6 +208,7 @@ async fn snapshot(settings: &Settings, store: &dyn SessionStore, channels: Chann
         sessions: own.unwrap_or_else(|| SessionsHealth { path: String::new(), count: 0, recent: Vec::new() }),
         agents,
         unmet_protections: unmet(settings),
+        draining: false,
     }
 }
 
@@ -263,6 +266,7 @@ mod tests {
                 agents: Vec::new(),
                 sessions,
                 unmet_protections: Vec::new(),
+                draining: false,
             })
         };
         let monitor = HealthMonitor::default();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::addresses::addresses;
-use super::api_root::ApiRoot;
+use super::api_root::{self, ApiRoot};
 use super::client::{Client, Transport};
 use super::credentials::BotToken;
 use super::entities::Me;
@@ -70,14 +70,27 @@ impl Bot {
         let settings = AccountSettings::of(config, id).ok_or_else(|| {
             Unusable::Unknown(UnknownAccount { id: id.to_owned(), known: settings::account_ids(config) })
         })?;
-        let wrong = |what: String| Unusable::NotConfigured(what);
-        let settings =
-            settings.map_err(|error| wrong(format!("channels.telegram can't be read: {error}")))?;
+        let wrong = |why: String, fix: Option<String>| Unusable::NotConfigured { why, fix };
+        let settings = settings.map_err(|error| {
+            wrong(
+                format!("channels.telegram can't be read: {error}"),
+                Some("Run: openclaw doctor".to_owned()),
+            )
+        })?;
         if !settings.is_enabled {
             return Err(Unusable::Disabled);
         }
-        let token = BotToken::look_up(config, id).map_err(|why| wrong(why.to_string()))?;
-        let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
+        let token = BotToken::look_up(config, id).map_err(|why| wrong(why.to_string(), None))?;
+        let set = |key: &str, to: &str| {
+            format!("Run: openclaw config set {} {to}", settings::place_of(config, id, key))
+        };
+        let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(|why| {
+            let fix = match settings.api_root.as_deref().map(str::trim) {
+                Some("") | None => format!("Unset {}, or set it to an https address", api_root::VARIABLE),
+                Some(_) => set("apiRoot", "<address>"),
+            };
+            wrong(why, Some(fix))
+        })?;
         let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
         let timeout = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let transport = Transport {
@@ -85,7 +98,8 @@ impl Bot {
             timeout: timeout.filter(|timeout| !timeout.is_zero()),
             addresses: addresses(&settings.network, config.environment()),
         };
-        let client = Client::new(root, token, transport).map_err(wrong)?;
+        let client = Client::new(root, token, transport)
+            .map_err(|why| wrong(why, proxy.map(|_| set("proxy", "<address>"))))?;
         let keyboards = Keyboards::new(config.paths().state_dir(), id);
         Ok(Self {
             id: id.to_owned(),

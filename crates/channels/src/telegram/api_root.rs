@@ -4,7 +4,8 @@ use openclaw_config::Environment;
 use url::{Host, Url};
 
 const OFFICIAL: &str = "https://api.telegram.org";
-const VARIABLE: &str = "OPENCLAW_TELEGRAM_API_ROOT";
+/// Names an address for all accounts that have none of their own.
+pub(super) const VARIABLE: &str = "OPENCLAW_TELEGRAM_API_ROOT";
 
 /// The address of a Bot API, without a slash at its end. Tokens are part of every path below it, so it is encrypted, or on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -392,6 +392,17 @@ pub(super) fn account_section<'a>(config: &'a Config, id: &str) -> Option<&'a Ma
     accounts(channel_section(config)).find(|(own, _)| normalize_account_id(own) == id)?.1.as_object()
 }
 
+/// Where a key of an account stands: with its own, or with those that all share.
+pub(super) fn place_of(config: &Config, id: &str, key: &str) -> String {
+    let id = normalize_account_id(id);
+    let own = accounts(channel_section(config))
+        .find(|(own, keys)| normalize_account_id(own) == id && keys.get(key).is_some());
+    match own {
+        Some((own, _)) => format!("channels.{}.accounts.{own}.{key}", super::ID),
+        None => format!("channels.{}.{key}", super::ID),
+    }
+}
+
 fn accounts(channel: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
     channel.and_then(|keys| keys.get("accounts")).and_then(Value::as_object).into_iter().flatten()
 }

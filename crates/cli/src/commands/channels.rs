@@ -193,7 +193,7 @@ fn described(config: &Config, channel: &dyn Channel, account: &str) -> String {
         None => "enabled".to_owned(),
     };
     let configured = match &made {
-        Err(Unusable::NotConfigured(why)) => format!("not configured: {why}"),
+        Err(Unusable::NotConfigured { why, .. }) => format!("not configured: {why}"),
         Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) if source != "none" => {
             format!("configured, token={source}")
         }

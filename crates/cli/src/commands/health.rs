@@ -53,6 +53,11 @@ fn text(health: &HealthSnapshot) -> Vec<String> {
             }),
         );
     }
+    if health.draining {
+        lines.push(
+            "Restarting: it waits for runs to end; messages are taken, and answered after that.".to_owned(),
+        );
+    }
     lines.extend(health.unmet_protections.iter().map(|unmet| format!("Refused: {}", unmet.message)));
     lines
 }

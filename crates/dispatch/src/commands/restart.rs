@@ -23,7 +23,21 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
             None => NO_GATEWAY.into(),
             // The process that began it is gone: this is the one that was to come.
             Some(_) if context.was_begun => RESTARTS.into(),
-            Some(_) => Response { then: Some(Then::Restart), ..RESTARTS.into() },
+            Some(_) => {
+                let says = match context.runner.shared.registry.count_running() {
+                    0 => RESTARTS.to_owned(),
+                    runs => restarts_after(runs),
+                };
+                Response { then: Some(Then::Restart), ..says.into() }
+            }
         })
     })
+}
+
+/// It waits for them (spec `operations.md` §2.2).
+fn restarts_after(runs: usize) -> String {
+    let runs = if runs == 1 { "1 run has".to_owned() } else { format!("{runs} runs have") };
+    format!(
+        "⚙️ Restarting OpenClaw in-process (SIGUSR1) once {runs} ended; messages are answered after that."
+    )
 }

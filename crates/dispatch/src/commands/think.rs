@@ -40,15 +40,10 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             let options = options(&model);
             return Ok(match wished.argument {
                 "" => {
-                    let effective = current(&wished, &model).await?;
+                    let effective = effective(&wished, &model, stored(&wished)).await?;
                     let level = stored(&wished).unwrap_or(effective);
-                    let note = match (level, effective) {
-                        (ThinkingLevel::Off, _) => String::new(),
-                        (_, ThinkingLevel::Off) => {
-                            format!("\n{model} does not think: it has no effect there.")
-                        }
-                        _ => String::new(),
-                    };
+                    let note = without_effect(&model, level, effective).map(|note| format!("\n{note}"));
+                    let note = note.unwrap_or_default();
                     Settled::told(format!("Current thinking level: {level}.\nOptions: {options}.{note}"))
                 }
                 other => Settled::refused(format!(
@@ -64,7 +59,12 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         }
         let says = match level {
             ThinkingLevel::Off => "Thinking disabled.".to_owned(),
-            level => format!("Thinking level set to {level}."),
+            level => {
+                // Where that can't be told, it is set all the same.
+                let effective = effective(&wished, &model, Some(level)).await.unwrap_or(level);
+                let note = without_effect(&model, level, effective).map(|note| format!(" {note}"));
+                format!("Thinking level set to {level}.{}", note.unwrap_or_default())
+            }
         };
         // Stored in words: nothing is the default, which may be more than none.
         Ok(Settled::changed(says, move |entry| entry.thinking_level = Some(level.as_str().into())))
@@ -76,13 +76,23 @@ fn stored(wished: &Wished<'_>) -> Option<ThinkingLevel> {
     wished.context.entry.thinking_level.as_deref().and_then(|level| level.parse().ok())
 }
 
-/// The level of the session's next run.
-async fn current(wished: &Wished<'_>, model: &ModelRef) -> Result<ThinkingLevel, CommandError> {
+/// What is said of a level that a model does not have because it does not think.
+fn without_effect(model: &ModelRef, level: ThinkingLevel, effective: ThinkingLevel) -> Option<String> {
+    let is_lost = level != ThinkingLevel::Off && effective == ThinkingLevel::Off;
+    is_lost.then(|| format!("{model} does not think: it has no effect there."))
+}
+
+/// The level of the session's next run, where this one is asked for.
+async fn effective(
+    wished: &Wished<'_>,
+    model: &ModelRef,
+    asked: Option<ThinkingLevel>,
+) -> Result<ThinkingLevel, CommandError> {
     let context = wished.context;
     let reference = model.to_string();
     let ask = Ask {
         model: Some(&reference),
-        thinking: stored(wished).map_or(AskedThinking::Default, AskedThinking::Stored),
+        thinking: asked.map_or(AskedThinking::Default, AskedThinking::Stored),
         ..Ask::new(&context.agent.id, &context.agent.agent_dir)
     };
     match context.models.all.describe(&context.settings.models, &ask).await {

@@ -78,6 +78,7 @@ enum Step {
     Aside(AsideStep),
     /// The change under way is done.
     Changed,
+    Hold,
     Stop,
     Idle,
     Kill,
@@ -128,6 +129,7 @@ impl Actor {
                 Step::Shown => {}
                 Step::Aside(step) => self.on_aside(step).await,
                 Step::Changed => self.on_input(Input::Changed).await,
+                Step::Hold => self.on_input(Input::Hold).await,
                 Step::Stop => {
                     stopped = true;
                     self.machine.on(Instant::now(), Input::Stop);
@@ -146,6 +148,7 @@ impl Actor {
         tokio::select! { biased;
             () = self.shared.kill.cancelled() => Step::Kill,
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
+            () = self.shared.holding.cancelled(), if !self.machine.is_held() => Step::Hold,
             command = self.mailbox.next() => command.map_or(Step::Unreachable, Step::Command),
             () = acknowledged(self.told.front().map(|(job, _)| job)) => Step::Acknowledged,
             step = self.asides.next(&self.runner), if !self.asides.is_empty() => Step::Aside(step),
@@ -193,7 +196,12 @@ impl Actor {
     }
 
     async fn on_input(&mut self, input: Input<Job>) {
-        let effects = self.machine.on(Instant::now(), input);
+        let mut effects = Vec::new();
+        // It may have been asked for since this lane last waited.
+        if self.shared.holding.is_cancelled() && !self.machine.is_held() {
+            effects = self.machine.on(Instant::now(), Input::Hold);
+        }
+        effects.extend(self.machine.on(Instant::now(), input));
         self.perform(effects).await;
     }
 

@@ -42,6 +42,8 @@ pub(crate) enum Input<J> {
     Quiet,
     /// Someone wants runs stopped.
     Abort { target: AbortTarget, reason: AbortReason },
+    /// Begin no run any more: what waits stays, and can be stopped, until there is a stop.
+    Hold,
     /// Start nothing any more.
     Stop,
 }
@@ -90,6 +92,7 @@ pub(crate) struct Machine<J> {
     active: Option<Active>,
     /// Messages that wait, and that an earlier run has read.
     read: Vec<RunId>,
+    held: bool,
     stopped: bool,
 }
 
@@ -154,6 +157,7 @@ impl<J> Default for Machine<J> {
             backlog: Backlog::default(),
             active: None,
             read: Vec::new(),
+            held: false,
             stopped: false,
         }
     }
@@ -171,6 +175,11 @@ impl<J: Turn> Machine<J> {
             Some(Active::Run(run)) => Some(&run.run_id),
             Some(Active::Change) | None => None,
         }
+    }
+
+    /// Whether no run is begun any more.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Whether anything waits for its turn.
@@ -215,6 +224,10 @@ impl<J: Turn> Machine<J> {
                 // What was waited with is closed now.
                 effects.extend(self.next(now));
                 effects
+            }
+            Input::Hold => {
+                self.held = true;
+                self.next(now)
             }
             Input::Stop => self.stop(),
         }
@@ -354,11 +367,21 @@ impl<J: Turn> Machine<J> {
     fn next(&mut self, now: Instant) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
         let is_free = self.active.is_none() && !self.stopped;
-        if is_free && self.due().is_none_or(|due| due <= now) {
+        if is_free && self.may_begin() && self.due().is_none_or(|due| due <= now) {
             effects.extend(self.begin_next());
         }
         effects.extend(self.beside_run());
         effects
+    }
+
+    /// Whether what comes first may begin. While runs are held, what is no run does, and what is only closed.
+    fn may_begin(&self) -> bool {
+        let is_run = match self.waiting.front() {
+            Some(Waiting::Message(job)) => !job.is_stopped(),
+            Some(Waiting::Change { .. }) => false,
+            None => true,
+        };
+        !(self.held && is_run)
     }
 
     fn begin(&mut self, waiting: Waiting<J>) -> Effect<J> {
@@ -389,11 +412,12 @@ impl<J: Turn> Machine<J> {
         }));
     }
 
-    /// Takes out what is done beside the run under way, or while it is waited for quiet: all up to what alters the session.
+    /// Takes out what is done beside the run under way, or while it is waited for quiet or no run is begun: all up to what alters the session.
     fn beside_run(&mut self) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
-        let is_quiet_awaited = self.due().is_some();
-        let is_settled = is_quiet_awaited || self.run().is_some_and(|run| run.settled);
+        // Otherwise it waits for a run that begins at once.
+        let is_free = self.active.is_none() && (self.held || self.due().is_some());
+        let is_settled = is_free || self.run().is_some_and(|run| run.settled);
         let mut at = if is_settled { 0 } else { self.waiting.len() };
         while let Some(waiting) = self.waiting.get(at) {
             if let Some(effect) = waiting.beside() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use openclaw_agent::event::{RunEnd, RunEvent};
 use tokio::sync::mpsc;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::beat::{BeatAnswer, BeatChat};
@@ -20,6 +21,8 @@ pub(super) struct Running {
     pub(super) begun: bool,
     /// The steered messages of a run that is over, and after which something is still done.
     pub(super) over: Option<Vec<Job>>,
+    /// A restart waits for it.
+    pub(super) working: TaskTrackerToken,
 }
 
 impl Running {

@@ -214,10 +214,13 @@ async fn one(
     let is_configured = match &made {
         Ok(_) => true,
         Err(Unusable::Disabled) => token != "none",
-        Err(Unusable::Unknown(_) | Unusable::NotConfigured(_)) => false,
+        Err(Unusable::Unknown(_) | Unusable::NotConfigured { .. }) => false,
     };
     let problem = match &made {
-        Err(why @ Unusable::NotConfigured(_)) => Some(why.to_string()),
+        Err(Unusable::NotConfigured { why, fix }) => {
+            let fix = fix.clone().unwrap_or_else(|| format!("Run: {}", add_command(name, &id)));
+            Some(Problem { why: why.clone(), fix })
+        }
         Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) => None,
     };
     let can_work = made.is_ok();
@@ -233,7 +236,9 @@ async fn one(
             }))
         }
         // Without what it needs there is nothing to ask with.
-        (Some(_), None) => problem.clone().map(|why| Probe { error: Some(why), ..Probe::default() }),
+        (Some(_), None) => {
+            problem.as_ref().map(|it| Probe { error: Some(it.why.clone()), ..Probe::default() })
+        }
         (None, _) => None,
     };
     let mut counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
@@ -306,10 +311,12 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
     let mut found: Vec<Issue> = Vec::new();
     let issue =
         |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
-    let add = format!("Run: {}", add_command(channel, id));
     match (&facts.problem, &stands.last_error) {
-        (Some(problem), _) => found.push(issue(IssueKind::Config, problem, add)),
-        (None, Some(error)) if stands.is_refused => found.push(issue(IssueKind::Auth, error, add)),
+        (Some(problem), _) => found.push(issue(IssueKind::Config, &problem.why, problem.fix.clone())),
+        (None, Some(error)) if stands.is_refused => {
+            let fix = format!("Run: {}", add_command(channel, id));
+            found.push(issue(IssueKind::Auth, error, fix));
+        }
         (None, Some(error)) if !stands.connected => {
             let fix = format!("Run: openclaw channels logs --channel {channel}");
             found.push(issue(IssueKind::Runtime, error, fix));
@@ -351,11 +358,11 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec
             pending => format!("{pending} messages wait until it runs."),
         };
         let remedy = match (&facts.off, &facts.problem) {
-            (Some(off), _) => off.remedy(),
-            (None, Some(_)) => add_command(channel, id),
-            (None, None) => command("start", channel, id),
+            (Some(off), _) => format!("Run: {}", off.remedy()),
+            (None, Some(problem)) => problem.fix.clone(),
+            (None, None) => format!("Run: {}", command("start", channel, id)),
         };
-        found.push(issue(IssueKind::Runtime, &message, format!("Run: {remedy}")));
+        found.push(issue(IssueKind::Runtime, &message, remedy));
     }
     if let Some(down_for) = facts.down_for.filter(|_| facts.counts.pending > 0) {
         let since = iso(now_ms().saturating_sub(i64::try_from(down_for.as_millis()).unwrap_or(i64::MAX)));
@@ -465,6 +472,12 @@ fn inbound(events: &[EventCount]) -> Value {
     })
 }
 
+/// What is missing in an account's configuration, or wrong there, and what is to be done.
+struct Problem {
+    why: String,
+    fix: String,
+}
+
 /// What is known of an account besides how it stands.
 struct Facts {
     /// Its platform's name, for people.
@@ -474,7 +487,7 @@ struct Facts {
     is_configured: bool,
     /// It could work, and is not started.
     is_stopped: bool,
-    problem: Option<String>,
+    problem: Option<Problem>,
     /// It is not in the configuration, and messages wait for it.
     missing: Option<MissingAccount>,
     token: &'static str,
@@ -499,7 +512,8 @@ fn snapshot(
     let section = AccountSection::of(config, channel, id);
     let off = unwanted(&facts).map(|off| format!("{off}. Run: {}", off.remedy()));
     let missing = facts.missing.map(|missing| missing.told());
-    let last_error = stands.last_error.clone().or(facts.problem).or(off).or(missing);
+    let last_error =
+        stands.last_error.clone().or(facts.problem.map(|problem| problem.why)).or(off).or(missing);
     let lost = stands
         .last_disconnect
         .as_ref()

@@ -45,7 +45,7 @@ impl Life {
         while !self.stop.is_cancelled() {
             let account = match self.channel.account(&self.config, &self.id) {
                 Ok(account) => account,
-                Err(why @ (Unusable::Disabled | Unusable::Unknown(_) | Unusable::NotConfigured(_))) => {
+                Err(why @ (Unusable::Disabled | Unusable::Unknown(_) | Unusable::NotConfigured { .. })) => {
                     tracing::warn!(channel = name, account = %self.id, "channel.state can't be started: {why}");
                     break;
                 }

@@ -94,7 +94,9 @@ pub(super) async fn retry(
     params: MessageIdsParams,
 ) -> Result<MessageRetryResult, Failure> {
     let outbox = ctx.gateway.dispatch.outbox();
-    let ids = named(&ctx, params).await?;
+    let mut ids = named(&ctx, params).await?;
+    let refused = of_removed(&ctx, &ids).await?;
+    ids.retain(|id| !refused.contains_key(id));
     let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
     let (mut hastened, mut others) = (Vec::new(), Vec::new());
     for id in ids.into_iter().filter(|id| !retried.contains(id)) {
@@ -109,7 +111,32 @@ pub(super) async fn retry(
         waiting.extend(why.map(|why| (id.clone(), why)));
     }
     let others = standing(outbox, others.into_iter()).await?;
-    Ok(MessageRetryResult { retried, hastened, waiting, others })
+    Ok(MessageRetryResult { retried, hastened, waiting, refused, others })
+}
+
+/// Those that are still to be sent, or could be again, by accounts that are not configured any more.
+async fn of_removed(ctx: &RequestContext, ids: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut removed = BTreeMap::new();
+    for id in ids {
+        let found = ctx.gateway.dispatch.outbox().find(id).await.map_err(|error| unavailable(&error))?;
+        let Some(status) = found.filter(can_be_sent) else { continue };
+        let Address { channel, account, .. } = &status.address;
+        let made = ctx.gateway.platforms.channel(channel);
+        let made = made.map(|platform| platform.account(&ctx.gateway.config(), account));
+        if let Some(Err(Unusable::Unknown(_))) = made {
+            removed.insert(id.clone(), format!("{channel} account \"{account}\""));
+        }
+    }
+    Ok(removed)
+}
+
+/// Whether it waits, or was given up and may be sent again.
+fn can_be_sent(status: &DeliveryStatus) -> bool {
+    match status.given_up {
+        Some(DeliveryFailure::Discarded) => false,
+        Some(DeliveryFailure::Refused | DeliveryFailure::PutOff | DeliveryFailure::Unknown) => true,
+        None => status.state.is_open(),
+    }
 }
 
 pub(super) async fn discard(
@@ -136,7 +163,7 @@ fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<Str
     let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
         Ok(_) => why_not(gateway, channel, account)?,
         Err(Unusable::Disabled) => "it is switched off".to_owned(),
-        Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured(_))) => unusable.to_string(),
+        Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured { .. })) => unusable.to_string(),
     };
     Some(format!("{channel} account \"{account}\" ({why})"))
 }

@@ -79,10 +79,11 @@ fn open_socket(
     response
 }
 
-/// Ready is who takes work: from when the gateway is put together until it stops. There is nothing yet that could be
-/// degraded.
+/// Ready is who takes work: from when the gateway is put together until it stops, or lets its runs end before a restart. There is nothing yet
+/// that could be degraded.
 fn ready(front: &Front) -> Response<Body> {
-    let draining = front.stopping.is_cancelled();
+    let holds_runs = front.state().is_some_and(|state| state.dispatch.holds_runs());
+    let draining = holds_runs || front.stopping.is_cancelled();
     let ready = front.state().is_some() && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))

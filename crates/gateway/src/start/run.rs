@@ -272,10 +272,19 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         why = signals.stop_asked(|| state.config().commands.restart) => why,
         () = state.around.restart_asked() => Why::Restart,
     };
+    let deadline = stop::restart_deadline();
+    let why = match why {
+        Why::Stop => Why::Stop,
+        Why::Restart => tokio::select! { biased;
+            () = stop::drain(&state, deadline) => Why::Restart,
+            () = signals.terminated() => Why::Stop,
+            () = options.stop.cancelled() => Why::Stop,
+        },
+    };
     if is_daemon {
         state.dispatch.tell_stopping(why.reason());
     }
-    let status = end(&state, why, &mut signals).await;
+    let status = end(&state, why, deadline, &mut signals).await;
     match status {
         ExitStatus::Stopped | ExitStatus::Restart => lock.ended_cleanly(),
         ExitStatus::OutOfTime => drop(lock),
@@ -284,9 +293,14 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
 }
 
 /// Ends the gateway. Whoever says stop during a restart is not kept waiting for runs, and it does not start again.
-async fn end(state: &Arc<GatewayState>, why: Why, signals: &mut Signals) -> ExitStatus {
+async fn end(
+    state: &Arc<GatewayState>,
+    why: Why,
+    deadline: tokio::time::Instant,
+    signals: &mut Signals,
+) -> ExitStatus {
     let hurry = CancellationToken::new();
-    let mut ending = std::pin::pin!(stop::stop(state, why, &hurry));
+    let mut ending = std::pin::pin!(stop::stop(state, why, deadline, &hurry));
     if why == Why::Restart {
         tokio::select! { biased;
             () = &mut ending => return ExitStatus::Restart,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_protocol::Payload;
 use openclaw_protocol::event::Shutdown;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::Event;
@@ -110,8 +110,37 @@ impl Signals {
     }
 }
 
-/// Stops everything in order. Names what did not finish. Before a restart runs have more time, until there is `hurry`.
-pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, hurry: &CancellationToken) {
+/// How long runs have before a restart, from now on.
+pub(super) fn restart_deadline() -> Instant {
+    Instant::now() + RESTART_DRAIN
+}
+
+/// Before a restart: lets runs end, until `deadline`. Meanwhile the gateway serves on: messages are taken, whose runs begin after the restart, and runs
+/// can be stopped (spec `operations.md` §2.2).
+pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
+    state.dispatch.hold_runs();
+    state.outdate_health();
+    let runs = state.dispatch.runs_under_way();
+    if runs == 0 {
+        return;
+    }
+    let at_most = deadline.duration_since(Instant::now()).as_secs_f64().round();
+    tracing::info!(
+        runs,
+        "the restart waits for {runs} {} to end, {at_most} s at most; messages are taken, and answered after it",
+        if runs == 1 { "run" } else { "runs" },
+    );
+    if timeout_at(deadline, state.dispatch.runs_ended()).await.is_ok() {
+        tracing::info!("runs have ended; restarting now");
+    } else {
+        let runs = state.dispatch.runs_under_way();
+        tracing::warn!(runs, "the restart waits no longer; what still runs goes on after it");
+    }
+}
+
+/// Stops everything in order. Names what did not finish. Before a restart, what is under way has until `deadline`, if that is later, or until there is
+/// `hurry`.
+pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, deadline: Instant, hurry: &CancellationToken) {
     state.stopping.cancel();
     // Who hears of the stop finds nothing accepted behind it.
     state.dispatch.stop_accepting();
@@ -122,7 +151,7 @@ pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, hurry: &Cancellati
     }
     let drain = match why {
         Why::Stop => DRAIN,
-        Why::Restart => RESTART_DRAIN,
+        Why::Restart => deadline.duration_since(Instant::now()).max(DRAIN),
     };
     let unfinished = tokio::select! { biased;
         unfinished = state.dispatch.shutdown(drain) => unfinished,

@@ -341,6 +341,9 @@ pub struct MessageRetryResult {
     /// Why those of both wait whose account does not work.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<String, String>,
+    /// Those that nobody can send, because their account is not configured any more, with the account.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, String>,
     /// The rest, and how they stand: `sending`, `sent`, `discarded` or `unknown`.
     pub others: BTreeMap<String, String>,
 }

@@ -46,6 +46,9 @@ pub struct HealthSnapshot {
     /// Protections the config asks for and this version can't give; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet_protections: Vec<UnmetProtection>,
+    /// Whether a restart waits for runs to end: none is begun before it. Absent where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draining: bool,
 }
 
 /// A protection the config asks for and this version can't give: what would rely on it is refused.

@@ -163,7 +163,7 @@ pub async fn credentials_that_are_missing_are_named<F: Fixture>() {
     let config = scene.fixture.config_without_credentials(scene.dir.path());
     let id = channel.info().id;
     match channel.account(&config, ACCOUNTS[0]).err() {
-        Some(Unusable::NotConfigured(why)) => {
+        Some(Unusable::NotConfigured { why, fix: None }) => {
             assert!(why.contains(&format!("channels.{id}")) && why.contains(ACCOUNTS[0]), "{why}");
         }
         other => panic!("without credentials: {other:?}"),
@@ -171,6 +171,6 @@ pub async fn credentials_that_are_missing_are_named<F: Fixture>() {
     assert_eq!(channel.credential_source(&config, ACCOUNTS[0]), "none");
     assert!(matches!(
         channel.account(&config, "nobody").err(),
-        Some(Unusable::Unknown(_) | Unusable::NotConfigured(_))
+        Some(Unusable::Unknown(_) | Unusable::NotConfigured { .. })
     ));
 }

@@ -2,11 +2,11 @@
 
 use std::io::{IsTerminal as _, stdin};
 
-use openclaw_channels::Channel;
 use openclaw_channels::access::{AccessSettings, DmPolicy, Entry};
 use openclaw_channels::account_keys::{names_of, without_credentials};
-use openclaw_config::value_path;
+use openclaw_channels::{Channel, Unusable};
 use openclaw_config::write::{Actor, write};
+use openclaw_config::{Config, value_path};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
 
@@ -43,17 +43,23 @@ fn add(
     let channel = platform(name)?;
     let id = channel.info().id;
     let account = normalize_account_id(args.account.as_deref().unwrap_or_default());
-    let token = token_of(args, &account)?;
+    let keeps_token = keeps_token(context, args, channel.as_ref(), &account);
+    let token = if keeps_token { None } else { token_of(args, &account)? };
     let token_file = args.token_file.as_deref().map(str::trim).map(lasting);
     let loaded = &context.loaded;
     let before = Before::of(context, channel.as_ref());
+    if !keeps_token {
+        refuse_token_of_another(context, channel.as_ref(), &account, token, token_file.as_deref())?;
+    }
     let mut path = vec!["channels".to_owned(), id.to_owned()];
     if account != DEFAULT || before.has_accounts {
         let own = names_of(&loaded.snapshot.parsed, channel.as_ref(), &account).into_iter().next();
         path.extend(["accounts".to_owned(), own.unwrap_or_else(|| account.clone())]);
     }
     // What it had before, in whichever place, would go before what it gets now, or beside it.
-    let bare = without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account);
+    let bare = (!keeps_token)
+        .then(|| without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account))
+        .flatten();
     let mut document = bare.unwrap_or_else(|| loaded.snapshot.parsed.clone());
     let mut next = value_path::get(&document, &path).and_then(Value::as_object).cloned().unwrap_or_default();
     if args.webhook_url.is_some() {
@@ -87,7 +93,8 @@ fn add(
     if names_default {
         output::line(&format!("The account that was there before is called \"{DEFAULT}\" from now on."));
     }
-    output::line(&format!("Added {} account \"{account}\".", channel.info().label));
+    let done = if keeps_token { "Changed" } else { "Added" };
+    output::line(&format!("{done} {} account \"{account}\".", channel.info().label));
     output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
     output::line(&who_may_write(context, id, &account));
     if is_first_named && !before.has_credentials && before.has_section {
@@ -132,6 +139,45 @@ impl Before {
             has_credentials: in_section || channel.credential_source(&config, DEFAULT) != "none",
         }
     }
+}
+
+/// Whether an account that is there has something else changed, and keeps the token that it has.
+fn keeps_token(context: &Context, args: &ChannelsAddArgs, channel: &dyn Channel, account: &str) -> bool {
+    let changes = args.name.is_some() || args.webhook_url.is_some() || args.webhook_path.is_some();
+    let names_one =
+        args.token.is_some() || args.bot_token.is_some() || args.token_file.is_some() || args.use_env;
+    let config = context.config_or_default();
+    let is_there = channel.account_ids(&config).iter().any(|id| id == account);
+    changes && !names_one && is_there && channel.credential_source(&config, account) != "none"
+}
+
+/// Of two accounts with one bot, only one can receive.
+fn refuse_token_of_another(
+    context: &Context,
+    channel: &dyn Channel,
+    account: &str,
+    token: Option<&str>,
+    token_file: Option<&str>,
+) -> Result<(), Failure> {
+    let (id, label) = (channel.info().id, channel.info().label);
+    let given = [("botToken", token), ("tokenFile", token_file)];
+    let given: Map<String, Value> =
+        given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))).collect();
+    let alone = json!({"channels": {id: given}});
+    let Ok(alone) = Config::from_json5(&alone.to_string(), context.env()) else { return Ok(()) };
+    let Some(mark) = channel.credential_mark(&alone, DEFAULT) else { return Ok(()) };
+    let config = context.config_or_default();
+    let has_it = |other: &String| {
+        other != account
+            && channel.credential_mark(&config, other) == Some(mark)
+            && !matches!(channel.account(&config, other), Err(Unusable::Disabled))
+    };
+    let Some(other) = channel.account_ids(&config).into_iter().find(has_it) else { return Ok(()) };
+    let failure =
+        format!("{label} account \"{other}\" has this token already, and only one of them could receive");
+    let remove = format!("openclaw channels remove --channel {id} --account {other} --delete");
+    Err(Failure::usage(failure)
+        .hint(format!("Give \"{account}\" a bot of its own, or remove that account first: {remove}")))
 }
 
 /// The token that is given, where it is given as a text.

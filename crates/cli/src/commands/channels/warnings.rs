@@ -68,7 +68,10 @@ fn of_channel(config: &Config, channel: &dyn Channel) -> Vec<Warning> {
     for account in channel.account_ids(config) {
         match channel.account(config, &account) {
             Ok(_) => {}
-            Err(Unusable::NotConfigured(why)) => found.push(warning(&account, why, false)),
+            Err(Unusable::NotConfigured { why, fix }) => {
+                let fix = fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
+                found.push(warning(&account, format!("{why}{fix}"), false));
+            }
             Err(Unusable::Disabled) => {
                 let off = switched_off(config, id, &account).filter(SwitchedOff::is_unwanted);
                 found

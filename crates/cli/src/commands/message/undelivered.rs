@@ -65,7 +65,7 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&answer);
     }
-    let MessageRetryResult { retried, hastened, waiting, others } =
+    let MessageRetryResult { retried, hastened, waiting, refused, others } =
         client::read::<MessageRetry>(answer, MessageRetry::NAME)?;
     if !args.json {
         let again = retried.iter().map(|id| ("✅ Will be sent again, in its place in the order", id));
@@ -84,11 +84,19 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
                 None => output::line(&format!("{again}: {id}")),
             }
         }
-        if retried.is_empty() && hastened.is_empty() && others.is_empty() {
+        for (id, account) in &refused {
+            let (id, account) = (output::one_line(id), output::one_line(account));
+            output::error_line(&format!(
+                "❌ {id} can't be sent: {account} is not configured any more. Set it up again (openclaw channels add), or throw the \
+                 message away: openclaw message discard {id}"
+            ));
+        }
+        if retried.is_empty() && hastened.is_empty() && refused.is_empty() && others.is_empty() {
             output::line("Nothing was given up.");
         }
     }
-    told(args, others.iter().map(|(id, state)| (id.as_str(), state.as_str())))
+    let exit = told(args, others.iter().map(|(id, state)| (id.as_str(), state.as_str())))?;
+    Ok(if refused.is_empty() { exit } else { ERROR })
 }
 
 pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {

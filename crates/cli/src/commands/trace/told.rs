@@ -37,7 +37,7 @@ pub(super) fn event(event: &TraceEvent) -> Vec<String> {
         ("noted", Some(run)) => {
             format!("  {at}  nobody was spoken to: it was told with the message of run {run}")
         }
-        ("handled", _) => format!("  {at}  the gateway answered it by itself: {reason}"),
+        ("handled", _) => format!("  {at}  {}", handled(reason)),
         ("dropped", _) => format!("  {at}  dropped: {}", explained(reason)),
         _ if event.run.as_ref().is_some_and(|run| run.is_command == Some(true)) => {
             format!("  {at}  a command, which the gateway answers by itself")
@@ -176,6 +176,18 @@ fn binding(name: &str) -> String {
         "default" => "no binding: the default agent".to_owned(),
         name => format!("{name} (bindings)"),
     }
+}
+
+/// What was done with what became no message.
+fn handled(reason: &str) -> String {
+    let done = match reason {
+        "edited" => "nobody answers an edit: the message has its new words where it still waits",
+        "reaction" => "nobody answers a reaction: the agent hears of it with its next turn",
+        "moved" => "the group has another id from now on: nobody answers that",
+        "stopped" => "somebody stopped it before the agent had it",
+        _ => return format!("the gateway answered it by itself: {reason}"),
+    };
+    format!("{done} ({reason})")
 }
 
 /// What a reason code means, and where it is set.

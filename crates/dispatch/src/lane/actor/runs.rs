@@ -43,7 +43,8 @@ impl Actor {
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
         self.tasks.spawn(working.instrument(span));
-        self.running = Some(Running { job, control, events, emitter, begun: false, over: None });
+        let working = self.shared.working.token();
+        self.running = Some(Running { job, control, events, emitter, begun: false, over: None, working });
     }
 
     /// How long a message waited behind another run, if that is worth telling. What is only closed, or answered by the gateway itself, waited
@@ -207,14 +208,15 @@ impl Actor {
         let (events_in, events) = mpsc::channel(EVENTS);
         let control = Arc::new(RunControl::new(self.shared.kill.child_token(), false));
         let (runner, shared_control) = (Arc::clone(&self.runner), Arc::clone(&control));
-        let Running { job, emitter, .. } = run;
+        let Running { job, emitter, working: token, .. } = run;
         let span = tracing::info_span!("compaction", run_id = %job.row.run_id);
         let working = async move {
             Box::pin(compaction::after_run(&runner, after, &shared_control, events_in)).await;
             Ending::Compacted
         };
         self.tasks.spawn(working.instrument(span));
-        self.running = Some(Running { job, control, events, emitter, begun: true, over: Some(untaken) });
+        let over = Some(untaken);
+        self.running = Some(Running { job, control, events, emitter, begun: true, over, working: token });
     }
 
     /// Nothing is done for the run any more: whatever waits has its turn.

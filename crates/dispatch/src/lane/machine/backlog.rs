@@ -158,7 +158,7 @@ impl<J: Turn> Machine<J> {
 
     /// Until when it is waited for more of what would be run together; nothing where there is nothing to wait for.
     pub(crate) fn due(&self) -> Option<Instant> {
-        if self.active.is_some() || self.stopped {
+        if self.active.is_some() || self.held || self.stopped {
             return None;
         }
         let heard_at = self.backlog.heard_at?;

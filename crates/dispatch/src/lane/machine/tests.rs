@@ -444,6 +444,30 @@ fn a_stopped_lane_starts_nothing_and_counts_as_idle_after_its_run() {
     assert_eq!(send(&mut lane, "c", QueueMode::Followup), []);
 }
 
+#[test]
+fn a_held_lane_begins_no_run_and_all_else_goes_on() {
+    let mut lane = busy(true);
+    lane.on(Instant::now(), Input::Hold);
+    assert_eq!(send(&mut lane, "b", QueueMode::Steer), [Effect::Steer(job("b"))], "the run takes it");
+    assert_eq!(send(&mut lane, "c", QueueMode::Followup), []);
+    assert_eq!(end(&mut lane), [], "it waits for the next start");
+    assert!(!lane.is_idle() && lane.due().is_none());
+    let words = Input::Change { id: ChangeId(9), beside: true };
+    assert_eq!(lane.on(Instant::now(), words), [Effect::ChangeBeside(ChangeId(9))]);
+    // What is stopped is closed.
+    let stopped = stopped("c", AbortReason::Rpc);
+    let effects = [Effect::Discard(stopped.clone(), AbortReason::Rpc), Effect::Start(stopped)];
+    assert_eq!(abort(&mut lane, AbortTarget::All), effects);
+    assert_eq!(end(&mut lane), []);
+    assert!(lane.is_idle());
+    let reset = Input::Change { id: ChangeId(10), beside: false };
+    assert_eq!(lane.on(Instant::now(), reset), [Effect::Change(ChangeId(10))]);
+    assert_eq!(send(&mut lane, "d", QueueMode::Followup), []);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), []);
+    lane.on(Instant::now(), Input::Stop);
+    assert!(lane.is_idle());
+}
+
 proptest! {
     /// Whatever comes, every message is started or steered exactly once, stopped ones to be closed, one run at a time, and follow-ups run
     /// in the order in which they came.
