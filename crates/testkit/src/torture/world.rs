@@ -23,6 +23,8 @@ use crate::{GatewaySetup, GatewayUnderTest};
 const CLIENTS: usize = 3;
 /// How the ends of sub-agents are told, chapter by chapter.
 const ANNOUNCES: [&str; 3] = ["step", "raw", "summary"];
+/// How many lives end with a stop in order.
+const STOPS: f64 = 0.1;
 /// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
 const TRIES: usize = 2;
 
@@ -42,6 +44,8 @@ pub(super) struct World {
 pub(super) struct Life {
     /// The name of the step at which it was killed.
     pub(super) step: &'static str,
+    /// Whether it was asked to end (`SIGTERM`) instead of killed.
+    pub(super) was_stopped: bool,
     /// Whether the platform was down when it was killed and while the next one started.
     pub(super) was_down: bool,
 }
@@ -96,14 +100,35 @@ impl World {
             lives.spawn(client.live(self.gateway.port()));
         }
         people::fail(&self.server, chance);
-        self.people.write(&self.server, chance);
+        let mut later = self.people.write(&self.server, chance).into_iter();
+        let pause = Duration::from_millis(chance.random_range(5..25));
         let down = async {
             if let Some(outage) = &outage {
                 outage.begin(&self.server, &before).await;
             }
         };
-        let (name, ()) = tokio::join!(step.reached(self, &before, chance), down);
-        self.gateway.kill().await?;
+        let says_on = async {
+            loop {
+                tokio::time::sleep(pause).await;
+                match later.next() {
+                    Some(update) => self.server.push(update),
+                    None => std::future::pending::<i64>().await,
+                };
+            }
+        };
+        let dies = async { tokio::join!(step.reached(self, &before, chance), down).0 };
+        let name = tokio::select! { biased;
+            name = dies => name,
+            never = says_on => never,
+        };
+        for update in later {
+            self.server.push(update);
+        }
+        let was_stopped = chance.random_bool(STOPS);
+        match was_stopped {
+            true => drop(self.gateway.terminate().await?),
+            false => self.gateway.kill().await?,
+        }
         while let Some(client) = lives.join_next().await {
             self.clients.push(client??);
         }
@@ -117,13 +142,14 @@ impl World {
         if let Some(outage) = &outage {
             outage.end(&self.server).await;
         }
-        Ok(Life { step: name, was_down: outage.is_some() })
+        Ok(Life { step: name, was_down: outage.is_some(), was_stopped })
     }
 
-    /// Waits for answers that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
+    /// Waits for texts that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
     async fn spare(&self) {
-        let mut tried: Vec<String> = self.server.calls("sendMessage").iter().flat_map(answers).collect();
-        let seen: BTreeSet<String> = self.server.made().iter().flat_map(answers_in).collect();
+        let mut tried: Vec<String> =
+            self.server.calls("sendMessage").iter().flat_map(|call| texts_in(&call.params)).collect();
+        let seen: BTreeSet<String> = self.server.made().iter().flat_map(texts_in).collect();
         tried.retain(|run| !seen.contains(run));
         tried.sort();
         let often = tried.chunk_by(|one, other| one == other).filter(|same| same.len() >= TRIES);
@@ -133,7 +159,7 @@ impl World {
         }
         self.server.heal();
         let are_seen = self.server.sees(|made| {
-            let seen: BTreeSet<String> = made.iter().flat_map(answers_in).collect();
+            let seen: BTreeSet<String> = made.iter().flat_map(texts_in).collect();
             often.iter().all(|run| seen.contains(*run))
         });
         // What does not come is found at the end.
@@ -176,11 +202,18 @@ impl World {
     }
 }
 
-fn answers(call: &crate::telegram::Call) -> Vec<String> {
-    answers_in(&call.params)
+/// What is numbered in a message of the bot: answers, and words before tool calls.
+fn texts_in(message: &serde_json::Value) -> Vec<String> {
+    let words = foretold_in(message).into_iter().map(|run| format!("first words for {run}"));
+    answers_in(message).into_iter().chain(words).collect()
 }
 
 /// The numbers that a message of the bot answers.
 pub(super) fn answers_in(message: &serde_json::Value) -> Vec<String> {
     model::answered(message["text"].as_str().unwrap_or_default())
+}
+
+/// The numbers for which a message of the bot has words that stood before a tool call.
+pub(super) fn foretold_in(message: &serde_json::Value) -> Vec<String> {
+    model::foretold(message["text"].as_str().unwrap_or_default())
 }
