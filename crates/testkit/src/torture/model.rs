@@ -58,7 +58,10 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
         return Reply::tool(&id, MESSAGE, &json!({"action": "send", "message": text}));
     }
     let call = if ends(&['1', '4']) && !is_after_tool {
-        Some(Reply::tool(&id, "read", &json!({"path": "openclaw-test-no-such-file"})))
+        Some(
+            Reply::tool(&id, "read", &json!({"path": "openclaw-test-no-such-file"}))
+                .after(Step::Delay(4 * PACE)),
+        )
     } else if ends(&['3', '8']) && !has_delegated {
         // A child's task must not read like a question of people.
         let task = format!("dig a hole for {}", open.join("+"));
@@ -76,11 +79,11 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
             return call;
         }
         let words = format!("first words for {} come here", wordy.join(" "));
-        return call.after(Step::Delay(4 * PACE)).after(Step::Text(words));
+        return call.after(Step::Delay(PACE)).after(Step::Text(words));
     }
     let named = if open.is_empty() { "nobody".to_owned() } else { open.join(" ") };
     let pieces = ["answer ", "to ", &named, " is here"];
-    if ends(&['2', '5']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
+    if ends(&['1', '2', '4', '5']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
 }
 
 /// Whether the tool answers all of these. Clients have no conversation on a platform, and what is said in the same breath as what the tool

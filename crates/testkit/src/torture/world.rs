@@ -23,6 +23,8 @@ use crate::{GatewaySetup, GatewayUnderTest};
 const CLIENTS: usize = 3;
 /// How the ends of sub-agents are told, chapter by chapter.
 const ANNOUNCES: [&str; 3] = ["step", "raw", "summary"];
+/// How long the first message of a burst is waited for.
+const FIRST: Duration = Duration::from_millis(500);
 /// How many lives end with a stop in order.
 const STOPS: f64 = 0.1;
 /// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
@@ -93,37 +95,29 @@ impl World {
     /// One life of the gateway, until it is killed at a step.
     pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<Life> {
         self.spare().await;
-        let before = self.counts();
-        let outage = Downtime::by_chance(step, chance);
+        let brought = self.server.count(Moment::Brought);
         let mut lives = JoinSet::new();
         for client in self.clients.drain(..) {
             lives.spawn(client.live(self.gateway.port()));
         }
         people::fail(&self.server, chance);
-        let mut later = self.people.write(&self.server, chance).into_iter();
-        let pause = Duration::from_millis(chance.random_range(5..25));
+        let later = self.people.write(&self.server, chance);
+        if !later.is_empty() {
+            // It may not come, after a failure.
+            let _ = tokio::time::timeout(FIRST, self.server.counted(Moment::Brought, brought + 1)).await;
+        }
+        for update in later {
+            tokio::time::sleep(Duration::from_millis(chance.random_range(5..40))).await;
+            self.server.push(update);
+        }
+        let before = self.counts();
+        let outage = Downtime::by_chance(step, chance);
         let down = async {
             if let Some(outage) = &outage {
                 outage.begin(&self.server, &before).await;
             }
         };
-        let says_on = async {
-            loop {
-                tokio::time::sleep(pause).await;
-                match later.next() {
-                    Some(update) => self.server.push(update),
-                    None => std::future::pending::<i64>().await,
-                };
-            }
-        };
-        let dies = async { tokio::join!(step.reached(self, &before, chance), down).0 };
-        let name = tokio::select! { biased;
-            name = dies => name,
-            never = says_on => never,
-        };
-        for update in later {
-            self.server.push(update);
-        }
+        let (name, ()) = tokio::join!(step.reached(self, &before, chance), down);
         let was_stopped = chance.random_bool(STOPS);
         match was_stopped {
             true => drop(self.gateway.terminate().await?),
