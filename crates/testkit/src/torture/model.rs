@@ -83,7 +83,11 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
     }
     let named = if open.is_empty() { "nobody".to_owned() } else { open.join(" ") };
     let pieces = ["answer ", "to ", &named, " is here"];
-    if ends(&['1', '2', '4', '5']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
+    if ends(&['2', '5']) {
+        // Slow enough for what is said meanwhile to come behind the answer in the same run.
+        return Reply::paced(pieces, 3 * PACE);
+    }
+    if ends(&['1', '4']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
 }
 
 /// Whether the tool answers all of these. Clients have no conversation on a platform, and what is said in the same breath as what the tool

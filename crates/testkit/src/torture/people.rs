@@ -16,8 +16,8 @@ const GROUPS: i64 = 8;
 /// The platform's id of the first message.
 const FIRST_ID: usize = 10_000;
 
-/// The last digits of what begins a burst: the model calls a tool, so that what is said behind it meets the run.
-const FIRST: [usize; 6] = [1, 1, 4, 4, 7, 9];
+/// The last digits of what begins a burst: the model calls a tool or answers slowly, so that what is said behind it meets the run.
+const FIRST: [usize; 6] = [1, 2, 2, 4, 4, 7];
 /// The last digits of what often comes behind it: it has words before a call, or is answered by the tool, or slowly.
 const BEHIND: [usize; 4] = [2, 4, 7, 9];
 
