@@ -29,7 +29,13 @@ async fn no_message_is_lost_or_doubled_at_whatever_step_the_gateway_is_killed() 
     ensure!(tally.kills == plan.kills, "{tally}");
     ensure!(tally.from_people > plan.kills, "too few messages: the test kills nothing\n{tally}");
     ensure!(tally.seen_twice <= tally.flagged, "{tally}");
-    ensure!(tally.kills < 60 || tally.outages > 0, "the platform was never down\n{tally}");
+    let is_short = tally.kills < 60;
+    ensure!(
+        is_short || tally.foretold > 0 && tally.sent_by_tool > 0,
+        "the model only answers at the end\n{tally}"
+    );
+    ensure!(is_short || tally.outages > 0, "the platform was never down\n{tally}");
+    ensure!(is_short || tally.stops > 0, "nothing was stopped in order\n{tally}");
     // A step that never comes is a step that nobody looks at.
     let missed = tally.steps.get("not reached, at any time").copied().unwrap_or_default();
     ensure!(missed * 4 <= tally.kills, "too many steps were not reached\n{tally}");

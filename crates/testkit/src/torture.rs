@@ -1,7 +1,13 @@
 //! The torture run: people write to a bot and clients write over WebSockets while the gateway is killed with SIGKILL, at random and at
-//! every named step of the pipeline, and while the platform loses, cuts and refuses answers or is down for a while. At the end each accepted message stands
+//! every named step of the pipeline, now and then stopped in order (SIGTERM) instead, and while the platform loses, cuts and refuses answers or is down for a while. At the end each accepted message stands
 //! once in a transcript, has one answer or one named disposition, and was delivered once; where the platform can't tell, a second
 //! delivery is flagged `uncertain` in its trace.
+//!
+//! The model answers in all the ways that a message can be answered: by a text at the end, with words of their own before a tool call, and by the
+//! `message` tool, behind which it says nothing more or the same once more. People say on while a run of theirs is under way, so that with
+//! `steer` and `steer-backlog` several messages are answered in one run, each in another of these ways. The words before a call
+//! are delivered as often as they were said, before the answer of their message, as messages of their own or joined to it. What the
+//! tool has sent counts as the answer, and what is said again behind it is not sent.
 //!
 //! A run consists of chapters. Each has a gateway, a queue mode and a seed of its own, and is checked before the next begins, so that a
 //! run of any length needs little memory and a failure is repeated with one short chapter.
@@ -55,12 +61,18 @@ pub struct Plan {
 /// What came of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Kills.
+    /// Ends of the gateway's lives.
     pub kills: usize,
+    /// Those of them that were stops in order (`SIGTERM`).
+    pub stops: usize,
     /// Messages of people that the platform brought.
     pub from_people: usize,
     /// Messages of clients that were acknowledged.
     pub from_clients: usize,
+    /// Messages with words before a tool call.
+    pub foretold: usize,
+    /// Answers that the model sent by the `message` tool.
+    pub sent_by_tool: usize,
     /// Messages by what became of them.
     pub dispositions: BTreeMap<String, usize>,
     /// Messages that a reader saw more than once. Each is flagged.
@@ -78,6 +90,9 @@ pub struct Tally {
 impl Tally {
     fn add(&mut self, other: Self) {
         self.kills += other.kills;
+        self.stops += other.stops;
+        self.foretold += other.foretold;
+        self.sent_by_tool += other.sent_by_tool;
         self.from_people += other.from_people;
         self.from_clients += other.from_clients;
         self.seen_twice += other.seen_twice;
@@ -97,8 +112,13 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, from_people, from_clients, seen_twice, flagged, outages, .. } = self;
-        writeln!(f, "kills {kills}, messages of people {from_people}, of clients {from_clients}")?;
+        let Self { kills, stops, from_people, from_clients, foretold, sent_by_tool, .. } = self;
+        let Self { seen_twice, flagged, outages, .. } = self;
+        writeln!(
+            f,
+            "kills {kills}, {stops} of them stops in order, messages of people {from_people}, of clients {from_clients}"
+        )?;
+        writeln!(f, "with words before a tool call {foretold}, answered by the message tool {sent_by_tool}")?;
         writeln!(f, "outages of the platform {outages}")?;
         writeln!(f, "lost 0, seen twice {seen_twice}, flagged uncertain {flagged}")?;
         for (name, count) in &self.dispositions {
@@ -165,6 +185,7 @@ async fn chapter(plan: &Plan, mode: &str, seed: u64, kills: usize) -> Result<Tal
         let life = world.live_and_die(step, &mut chance).await?;
         *tally.steps.entry(life.step).or_default() += 1;
         tally.outages += usize::from(life.was_down);
+        tally.stops += usize::from(life.was_stopped);
     }
     world.settle(&mut tally).await?;
     Ok(tally)

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::client::{self, Client};
 use super::people::{People, Said, Words};
-use super::world::answers_in;
+use super::world::{answers_in, foretold_in};
 use super::{PATIENCE, Tally, children, model};
 use crate::telegram::{Moment, TelegramServer};
 use crate::{GatewayUnderTest, WsClient};
@@ -44,6 +44,10 @@ struct Found {
     asked: usize,
     answered: usize,
     shown: usize,
+    /// Words before a tool call in transcripts.
+    foretold: usize,
+    /// Words before a tool call that a reader has seen.
+    foreshown: usize,
 }
 
 /// What is to be found of a message.
@@ -93,13 +97,21 @@ pub(super) async fn all(
         match entry {
             Entry::Asked(run) => found.entry(run.clone()).or_default().asked += 1,
             Entry::Answered(run) => found.entry(run.clone()).or_default().answered += 1,
+            Entry::Foretold(run) => found.entry(run.clone()).or_default().foretold += 1,
+            Entry::SentByTool => tally.sent_by_tool += 1,
         }
     }
-    for run in server.made().iter().flat_map(answers_in) {
-        found.entry(run).or_default().shown += 1;
+    let made = server.made();
+    for message in &made {
+        for run in answers_in(message) {
+            found.entry(run).or_default().shown += 1;
+        }
+        for run in foretold_in(message) {
+            found.entry(run).or_default().foreshown += 1;
+        }
     }
-    children::judge(gateway, &server.made(), told_of, tally)?;
-    flag_answered_together(&server.made(), &mut ends);
+    children::judge(gateway, &made, told_of, tally)?;
+    flag_answered_together(&made, &mut ends);
     for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
         judge(gateway, &said.run, &ends, &found, Expected { times, is_shown: true }, tally)?;
     }
@@ -107,6 +119,7 @@ pub(super) async fn all(
         judge(gateway, run, &ends, &found, Expected { times, is_shown: false }, tally)?;
     }
     in_order(people, &told)?;
+    words_before_answers(&made, times)?;
     tally.from_people += pushed;
     tally.from_clients += clients.iter().map(|client| client.accepted.len()).sum::<usize>();
     for end in ends.into_values() {
@@ -120,7 +133,8 @@ pub(super) async fn all(
 fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
     let repeated: BTreeSet<String> = ends.values().flat_map(|end| repeated_in(&end.trace)).collect();
     for message in made {
-        let runs = answers_in(message);
+        let mut runs = answers_in(message);
+        runs.extend(foretold_in(message));
         let is_flagged = repeated.contains(&message["message_id"].to_string())
             || runs.iter().any(|run| ends.get(run).is_some_and(|end| end.is_flagged));
         for run in runs.iter().filter(|_| is_flagged) {
@@ -152,7 +166,7 @@ fn judge(
     let Expected { times, is_shown } = expected;
     let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
     let found = found.get(run).copied().unwrap_or_default();
-    let Found { asked, answered, shown } = found;
+    let Found { asked, answered, shown, foretold, foreshown } = found;
     // What a full queue drops may be told in a summary. Where its own run reads it and another may, it is asked once at least.
     let is_asked = match end.is_run {
         true => (1..=times).contains(&asked),
@@ -161,10 +175,17 @@ fn judge(
     let is_answered = (usize::from(end.is_answered)..=times).contains(&answered);
     let most = if end.is_flagged { usize::MAX } else { times };
     let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
-    let is_shown = if is_shown { (least..=most).contains(&shown) } else { shown == 0 };
+    // A reader sees the words before a tool call as often as they were said.
+    let most_words = if end.is_flagged { usize::MAX } else { foretold };
+    let least_words = least.min(foretold);
+    let is_shown = match is_shown {
+        true => (least..=most).contains(&shown) && (least_words..=most_words).contains(&foreshown),
+        false => shown == 0 && foreshown == 0,
+    };
     tally.flagged += usize::from(end.is_flagged);
-    tally.seen_twice += usize::from(shown > times);
-    if is_asked && is_answered && is_shown {
+    tally.seen_twice += usize::from(shown > times || foreshown > foretold);
+    tally.foretold += usize::from(foretold > 0);
+    if is_asked && is_answered && is_shown && foretold <= times {
         return Ok(());
     }
     bail!(
@@ -334,6 +355,10 @@ async fn each_event_has_one_fate(socket: &mut WsClient, pushed: usize) -> Result
 enum Entry {
     Asked(String),
     Answered(String),
+    /// Words before a tool call.
+    Foretold(String),
+    /// The `message` tool was called.
+    SentByTool,
 }
 
 /// All transcripts, archived ones too, in order.
@@ -345,7 +370,7 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
         if !name.contains(".jsonl") || name.ends_with(".lock") {
             continue;
         }
-        let mut entries = Vec::new();
+        let (mut entries, mut sent) = (Vec::new(), None);
         for line in std::fs::read_to_string(&path)?.lines() {
             let entry: Value = serde_json::from_str(line).with_context(|| format!("{name}: {line}"))?;
             let message = &entry["message"];
@@ -354,7 +379,7 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
             match message["role"].as_str() {
                 Some("user") => entries.extend(model::asked(&text).into_iter().map(Entry::Asked)),
                 Some("assistant") if is_whole => {
-                    entries.extend(model::answered(&text).into_iter().map(Entry::Answered));
+                    entries.extend(said(&message["content"], &mut sent));
                 }
                 _ => {}
             }
@@ -362,6 +387,49 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
         told.insert(name, entries);
     }
     Ok(told)
+}
+
+/// What the model has said in one answer, itself and by the `message` tool. What it says once more behind the tool is no other answer.
+fn said(content: &Value, sent: &mut Option<String>) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for block in content.as_array().into_iter().flatten() {
+        if let Some(text) = block["text"].as_str().filter(|text| sent.as_deref() != Some(*text)) {
+            entries.extend(model::foretold(text).into_iter().map(Entry::Foretold));
+            entries.extend(model::answered(text).into_iter().map(Entry::Answered));
+        }
+        if block["name"] == model::MESSAGE
+            && let Some(text) = block["arguments"]["message"].as_str()
+        {
+            entries.extend(model::answered(text).into_iter().map(Entry::Answered));
+            entries.push(Entry::SentByTool);
+            *sent = Some(text.to_owned());
+        }
+    }
+    entries
+}
+
+/// Readers see the words before a tool call before the answer of the same message. Where two runs may read a message, one of them may have
+/// answered it without such words.
+fn words_before_answers(made: &[Value], times: usize) -> Result<()> {
+    let (mut words, mut answers) = (BTreeMap::new(), BTreeMap::new());
+    for (at, message) in made.iter().enumerate() {
+        for run in foretold_in(message) {
+            words.entry(run).or_insert(at);
+        }
+        for run in answers_in(message) {
+            let answer = answers.entry(run).or_insert(at);
+            if times > 1 {
+                *answer = at;
+            }
+        }
+    }
+    for (run, at) in words {
+        let Some(answer) = answers.get(&run).copied() else { continue };
+        let text = made[at]["text"].as_str().unwrap_or_default();
+        let is_before = at < answer || at == answer && text.starts_with("first words");
+        ensure!(is_before, "{run} has its first words behind its answer: {:#?}", &made[answer..=at]);
+    }
+    Ok(())
 }
 
 /// In each transcript stands what one chat or client has said in the order in which it was said.
@@ -393,7 +461,7 @@ impl Entry {
     fn asked(&self) -> Option<&str> {
         match self {
             Self::Asked(run) => Some(run),
-            Self::Answered(_) => None,
+            Self::Answered(_) | Self::Foretold(_) | Self::SentByTool => None,
         }
     }
 }

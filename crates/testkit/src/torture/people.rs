@@ -16,6 +16,11 @@ const GROUPS: i64 = 8;
 /// The platform's id of the first message.
 const FIRST_ID: usize = 10_000;
 
+/// The last digits of what begins a burst: the model calls a tool or answers slowly, so that what is said behind it meets the run.
+const FIRST: [usize; 6] = [1, 2, 2, 4, 4, 7];
+/// The last digits of what often comes behind it: it has words before a call, or is answered by the tool, or slowly.
+const BEHIND: [usize; 4] = [2, 4, 7, 9];
+
 /// What somebody said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
@@ -49,16 +54,19 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Some people say something; now and then the platform brings it twice, or in another order.
-    pub(super) fn write(&mut self, server: &TelegramServer, chance: &mut StdRng) {
+    /// Some people say something; now and then the platform brings it twice, or in another order. What is returned they say a moment later,
+    /// in this order: it meets the run of what they said first.
+    pub(super) fn write(&mut self, server: &TelegramServer, chance: &mut StdRng) -> Vec<Value> {
         let count = chance.random_range(1..=4);
         let burst = chance.random_bool(0.5).then(|| chance.random_range(1..=PEOPLE));
-        let mut updates: Vec<Value> = (0..count).map(|_| self.message(burst, chance)).collect();
+        let mut updates: Vec<Value> = (0..count).map(|at| self.message(burst, at, chance)).collect();
         if chance.random_bool(0.15) {
             let chat = chance.random_range(1..=PEOPLE);
             let words = if chance.random_bool(0.7) { Words::Stop } else { Words::New };
-            updates.push(self.say(chat, words));
+            updates.push(self.say(chat, words, 0));
         }
+        let has_pauses = burst.is_some() && chance.random_bool(0.7);
+        let later = if has_pauses { updates.split_off(1) } else { Vec::new() };
         for update in &updates {
             let mut brought = update.clone();
             brought["update_id"] = json!(server.push(update.clone()));
@@ -78,20 +86,27 @@ impl People {
         }
         let forget = self.lately.len().saturating_sub(100);
         self.lately.drain(..forget);
+        later
     }
 
-    fn message(&mut self, burst: Option<i64>, chance: &mut StdRng) -> Value {
+    fn message(&mut self, burst: Option<i64>, at: usize, chance: &mut StdRng) -> Value {
         let chat = match burst {
             Some(chat) => chat,
             None if chance.random_bool(0.15) => GROUP - chance.random_range(0..GROUPS),
             None => chance.random_range(1..=PEOPLE),
         };
-        self.say(chat, Words::Numbered)
+        let digit = match burst {
+            Some(_) if at == 0 => FIRST[chance.random_range(0..FIRST.len())],
+            Some(_) if chance.random_bool(0.5) => BEHIND[chance.random_range(0..BEHIND.len())],
+            _ => chance.random_range(0..10),
+        };
+        self.say(chat, Words::Numbered, digit)
     }
 
-    fn say(&mut self, chat: i64, words: Words) -> Value {
+    /// The model goes by the last digit.
+    fn say(&mut self, chat: i64, words: Words, digit: usize) -> Value {
         let number = self.said.len();
-        let run = format!("run-{number}");
+        let run = format!("run-{}", number * 10 + digit);
         let text = match words {
             Words::Numbered => format!("please answer {run} now"),
             Words::Stop => "/stop".to_owned(),

@@ -23,6 +23,10 @@ use crate::{GatewaySetup, GatewayUnderTest};
 const CLIENTS: usize = 3;
 /// How the ends of sub-agents are told, chapter by chapter.
 const ANNOUNCES: [&str; 3] = ["step", "raw", "summary"];
+/// How long the first message of a burst is waited for.
+const FIRST: Duration = Duration::from_millis(500);
+/// How many lives end with a stop in order.
+const STOPS: f64 = 0.1;
 /// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
 const TRIES: usize = 2;
 
@@ -42,6 +46,8 @@ pub(super) struct World {
 pub(super) struct Life {
     /// The name of the step at which it was killed.
     pub(super) step: &'static str,
+    /// Whether it was asked to end (`SIGTERM`) instead of killed.
+    pub(super) was_stopped: bool,
     /// Whether the platform was down when it was killed and while the next one started.
     pub(super) was_down: bool,
 }
@@ -89,21 +95,34 @@ impl World {
     /// One life of the gateway, until it is killed at a step.
     pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<Life> {
         self.spare().await;
-        let before = self.counts();
-        let outage = Downtime::by_chance(step, chance);
+        let brought = self.server.count(Moment::Brought);
         let mut lives = JoinSet::new();
         for client in self.clients.drain(..) {
             lives.spawn(client.live(self.gateway.port()));
         }
         people::fail(&self.server, chance);
-        self.people.write(&self.server, chance);
+        let later = self.people.write(&self.server, chance);
+        if !later.is_empty() {
+            // It may not come, after a failure.
+            let _ = tokio::time::timeout(FIRST, self.server.counted(Moment::Brought, brought + 1)).await;
+        }
+        for update in later {
+            tokio::time::sleep(Duration::from_millis(chance.random_range(5..40))).await;
+            self.server.push(update);
+        }
+        let before = self.counts();
+        let outage = Downtime::by_chance(step, chance);
         let down = async {
             if let Some(outage) = &outage {
                 outage.begin(&self.server, &before).await;
             }
         };
         let (name, ()) = tokio::join!(step.reached(self, &before, chance), down);
-        self.gateway.kill().await?;
+        let was_stopped = chance.random_bool(STOPS);
+        match was_stopped {
+            true => drop(self.gateway.terminate().await?),
+            false => self.gateway.kill().await?,
+        }
         while let Some(client) = lives.join_next().await {
             self.clients.push(client??);
         }
@@ -117,13 +136,14 @@ impl World {
         if let Some(outage) = &outage {
             outage.end(&self.server).await;
         }
-        Ok(Life { step: name, was_down: outage.is_some() })
+        Ok(Life { step: name, was_down: outage.is_some(), was_stopped })
     }
 
-    /// Waits for answers that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
+    /// Waits for texts that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
     async fn spare(&self) {
-        let mut tried: Vec<String> = self.server.calls("sendMessage").iter().flat_map(answers).collect();
-        let seen: BTreeSet<String> = self.server.made().iter().flat_map(answers_in).collect();
+        let mut tried: Vec<String> =
+            self.server.calls("sendMessage").iter().flat_map(|call| texts_in(&call.params)).collect();
+        let seen: BTreeSet<String> = self.server.made().iter().flat_map(texts_in).collect();
         tried.retain(|run| !seen.contains(run));
         tried.sort();
         let often = tried.chunk_by(|one, other| one == other).filter(|same| same.len() >= TRIES);
@@ -133,7 +153,7 @@ impl World {
         }
         self.server.heal();
         let are_seen = self.server.sees(|made| {
-            let seen: BTreeSet<String> = made.iter().flat_map(answers_in).collect();
+            let seen: BTreeSet<String> = made.iter().flat_map(texts_in).collect();
             often.iter().all(|run| seen.contains(*run))
         });
         // What does not come is found at the end.
@@ -176,11 +196,18 @@ impl World {
     }
 }
 
-fn answers(call: &crate::telegram::Call) -> Vec<String> {
-    answers_in(&call.params)
+/// What is numbered in a message of the bot: answers, and words before tool calls.
+fn texts_in(message: &serde_json::Value) -> Vec<String> {
+    let words = foretold_in(message).into_iter().map(|run| format!("first words for {run}"));
+    answers_in(message).into_iter().chain(words).collect()
 }
 
 /// The numbers that a message of the bot answers.
 pub(super) fn answers_in(message: &serde_json::Value) -> Vec<String> {
     model::answered(message["text"].as_str().unwrap_or_default())
+}
+
+/// The numbers for which a message of the bot has words that stood before a tool call.
+pub(super) fn foretold_in(message: &serde_json::Value) -> Vec<String> {
+    model::foretold(message["text"].as_str().unwrap_or_default())
 }
