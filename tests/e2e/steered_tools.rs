@@ -1,9 +1,9 @@
 //! A message that is steered into a run which uses tools: each message has its own answer, by words or by the `message` tool, once, whether
 //! the gateway goes on, is stopped, or dies.
 
+use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
-use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
 use crate::queue_modes::{numbered, traced};

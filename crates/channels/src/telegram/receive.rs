@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::clock::now_ms;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::account::Bot;
@@ -81,7 +82,7 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
 }
 
 async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
-    let mut offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id, bot.client.root()));
+    let offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id, bot.client.root()), &bot.id);
     let taken = offset.read().await;
     let mut polling = Polling::new(taken);
     let mut heard = Heard::until(taken.map(|taken| taken.at));
@@ -102,7 +103,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
                 works(io, &client);
                 hold = HOLD;
                 // Not interrupted: what the inbox took is to be remembered.
-                let progress = (&mut polling, &mut offset, &mut heard);
+                let progress = (&mut polling, &offset, &mut heard);
                 let pause = hand_over(bot, me, io, progress, &mut answers, &updates).await;
                 let is_all = updates.as_array().is_some_and(|list| list.len() < ask.limit as usize);
                 if is_all && pause.is_none() {
@@ -120,7 +121,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
         };
         match next {
             None => {}
-            Some(Next::PassOver(update)) => pass_over(bot, me, io, (&mut polling, &mut offset), update).await,
+            Some(Next::PassOver(update)) => pass_over(bot, me, io, (&mut polling, &offset), update).await,
             Some(Next::End(exit)) => return offset.written(exit).await,
             Some(Next::Pause(wait)) => tokio::select! { biased;
                 () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
@@ -153,7 +154,7 @@ async fn hand_over(
     bot: &Bot,
     me: &Me,
     io: &AccountIo,
-    (polling, offset, heard): (&mut Polling, &mut Offset, &mut Heard),
+    (polling, offset, heard): (&mut Polling, &Offset, &mut Heard),
     answers: &mut Answers,
     updates: &Value,
 ) -> Option<Duration> {
@@ -197,7 +198,7 @@ async fn hand_over(
         return Some(passed_over(bot, io, polling, &offset.file));
     }
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
-        offset.write_down(&bot.id, taken).await;
+        offset.took(taken);
         // What was taken is worked on first; asking for more can wait for as long as the disk needs then.
         tokio::task::yield_now().await;
     }
@@ -226,7 +227,7 @@ async fn pass_over(
     bot: &Bot,
     me: &Me,
     io: &AccountIo,
-    (polling, offset): (&mut Polling, &mut Offset),
+    (polling, offset): (&mut Polling, &Offset),
     number: i64,
 ) {
     let why = "it is no JSON, or too long";
@@ -239,19 +240,26 @@ async fn pass_over(
         status.last_error = Some(format!("Telegram's update {number} can't be read and was passed over"));
     });
     if let Some(taken) = polling.took(Some(number), now_ms()) {
-        offset.write_down(&bot.id, taken).await;
+        offset.took(taken);
     }
 }
 
-/// How far it was read, on disk. Written beside the next poll, one after the other.
+/// How far it was read is written down this much later, so that writing does not compete with the work on what came. What comes meanwhile is
+/// written with it.
+const WRITTEN_AFTER: Duration = Duration::from_millis(100);
+
+/// How far it was read, on disk. The inbox knows what came since it was written: after a crash that is brought again and dropped.
 struct Offset {
     file: OffsetFile,
-    writing: Option<JoinHandle<()>>,
+    newest: watch::Sender<Option<Taken>>,
+    writing: JoinHandle<()>,
 }
 
 impl Offset {
-    fn new(file: OffsetFile) -> Self {
-        Self { file, writing: None }
+    fn new(file: OffsetFile, account: &str) -> Self {
+        let (newest, taken) = watch::channel(None);
+        let writing = tokio::spawn(write_down(file.clone(), account.to_owned(), taken));
+        Self { file, newest, writing }
     }
 
     async fn read(&self) -> Option<Taken> {
@@ -260,28 +268,30 @@ impl Offset {
         tokio::task::spawn_blocking(move || file.read()).await.ok().flatten()
     }
 
-    async fn write_down(&mut self, account: &str, taken: Taken) {
-        self.finish().await;
-        let (file, account) = (self.file.clone(), account.to_owned());
-        self.writing = Some(tokio::task::spawn_blocking(move || {
-            if let Err(error) = file.write(taken) {
-                // The inbox knows them: after a start they are brought again and dropped.
-                tracing::warn!(account, %error, "how far Telegram was read could not be written down");
-            }
-        }));
-    }
-
-    async fn finish(&mut self) {
-        if let Some(writing) = self.writing.take() {
-            // It can't be cancelled; one that panicked is written with the next.
-            let _ = writing.await;
-        }
+    fn took(&self, taken: Taken) {
+        self.newest.send_replace(Some(taken));
     }
 
     /// Ends when everything is written.
-    async fn written(mut self, exit: Exit) -> Exit {
-        self.finish().await;
+    async fn written(self, exit: Exit) -> Exit {
+        drop(self.newest);
+        let _ = self.writing.await;
         exit
+    }
+}
+
+/// Writes what is taken, one after the other, until nobody takes any more.
+async fn write_down(file: OffsetFile, account: String, mut taken: watch::Receiver<Option<Taken>>) {
+    while taken.changed().await.is_ok() {
+        let more = async { while taken.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(WRITTEN_AFTER, more).await;
+        let Some(newest) = *taken.borrow_and_update() else { continue };
+        let file = file.clone();
+        let write = tokio::task::spawn_blocking(move || file.write(newest)).await;
+        // One that panicked is written with the next.
+        if let Ok(Err(error)) = write {
+            tracing::warn!(account, %error, "how far Telegram was read could not be written down");
+        }
     }
 }
 

@@ -46,6 +46,11 @@ impl Remembered {
 }
 
 impl KeptTranscripts {
+    /// Whether this one is kept.
+    pub(super) fn has(&self, transcript: &TranscriptRef) -> bool {
+        self.0.lock().iter().any(|kept| kept.transcript.transcript() == transcript)
+    }
+
     /// Takes one of them.
     pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<(KeptTranscript, Remembered)> {
         let mut kept = self.0.lock();

@@ -44,7 +44,7 @@ use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
 use crate::setup::Settings;
 pub(super) use begin::circumstances;
-use begin::{Beginning, Begun};
+use begin::{Beginning, Begun, ReadAhead};
 use openclaw_sessions::time::now_ms;
 use pictures::Sight;
 pub(super) use system_prompt::PromptParts;
@@ -190,7 +190,7 @@ impl Runner {
             self.load_workspace(&session, &settings, &control.cancel),
             async { Ok(self.skills_of(&session, &settings).await) },
         )?;
-        let Some(lock) = lock else { return Ok(Preparation::Stopped) };
+        let Some((lock, ahead)) = lock else { return Ok(Preparation::Stopped) };
         let (Selected { candidates: models, images, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
@@ -230,7 +230,7 @@ impl Runner {
             sandbox: sandbox.as_deref(),
         };
         let pictures = sight.pictures(&row.payload, &control.cancel).await;
-        let beginning = Beginning { session: &session, lock: &lock, first, hooks: &hooks, pictures };
+        let beginning = Beginning { session: &session, lock: &lock, ahead, first, hooks: &hooks, pictures };
         let Begun { branch, remembered, own_prompt } =
             self.begin_turn(row, control, &settings, beginning).await?;
         let system_prompt = own_prompt.unwrap_or(system_prompt);
@@ -272,20 +272,21 @@ impl Runner {
         })))
     }
 
-    /// One run a transcript, whatever session keys lead to it; meanwhile the message is noted to be in that session. Nothing where the
-    /// run is stopped before. A message that is noted where another run is, or another process, belongs there all the same.
+    /// One run a transcript, whatever session keys lead to it; meanwhile the message is noted to be in that session. A transcript that was not
+    /// kept is read while all else is prepared. Nothing where the run is stopped before. A message that is noted where another run is, or
+    /// another process, belongs there all the same.
     async fn lock_and_note(
         &self,
         session: &Session,
         row: &Row,
         control: &RunControl,
-    ) -> Result<Option<TranscriptLock>, NotBegun> {
-        let begun = async {
-            tokio::try_join!(
-                async { Ok(TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?) },
-                session.note(&*self.shared.journal, row),
-            )
+    ) -> Result<Option<(TranscriptLock, Option<ReadAhead>)>, NotBegun> {
+        let lock = async {
+            let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
+            let ahead = (!self.kept.has(&session.transcript)).then(|| lock.read_ahead());
+            Ok((lock, ahead))
         };
+        let begun = async { tokio::try_join!(lock, session.note(&*self.shared.journal, row)) };
         tokio::select! { biased;
             () = control.cancel.cancelled() => Ok(None),
             begun = begun => begun.map(|(lock, ())| Some(lock)),

@@ -14,6 +14,7 @@ use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::Instant as Clock;
 
 use super::context::Context;
@@ -314,6 +315,18 @@ impl TranscriptLock {
             Ok((transcript, context))
         };
         self.work(begin).await
+    }
+
+    /// Begins to open and read the transcript, if it is there, on another thread: [`Self::begin`] finds it known then. What fails here fails
+    /// there again.
+    pub fn read_ahead(&self) -> JoinHandle<Option<KeptTranscript>> {
+        let lock = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let open = lock.0.transcripts.open(lock.locked()).ok()?;
+            let transcript = Transcript::new(open, lock);
+            transcript.now(|open| open.context()).ok()?;
+            Some(transcript.keep())
+        })
     }
 
     /// Copies the branch of the last entry into a new transcript, in the place of one that is there.

@@ -9,9 +9,10 @@ use openclaw_agent::user_time::user_zone;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
 use openclaw_sessions::transcript::{
-    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
-    TurnMessage,
+    Context, KeptTranscript, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError,
+    TranscriptLock, TurnMessage,
 };
+use tokio::task::JoinHandle;
 
 use crate::hooks;
 use crate::inbox::Row;
@@ -23,10 +24,15 @@ use crate::runner::{NotBegun, RunControl, Runner, inject};
 use crate::setup::Settings;
 use crate::system_events;
 
+/// A transcript that is read while a run is prepared.
+pub(super) type ReadAhead = JoinHandle<Option<KeptTranscript>>;
+
 /// What a turn begins with.
 pub(super) struct Beginning<'a> {
     pub(super) session: &'a Session,
     pub(super) lock: &'a TranscriptLock,
+    /// The transcript, where it was not kept from a run before.
+    pub(super) ahead: Option<ReadAhead>,
     pub(super) first: &'a Candidate,
     pub(super) hooks: &'a RunHooks,
     /// That the message names.
@@ -51,7 +57,7 @@ impl Runner {
         settings: &Settings,
         beginning: Beginning<'_>,
     ) -> Result<Begun, NotBegun> {
-        let Beginning { session, lock, first, hooks, pictures } = beginning;
+        let Beginning { session, lock, ahead, first, hooks, pictures } = beginning;
         let kill = self.shared.kill.clone();
         if kill.is_cancelled() {
             return Err(NotBegun::because("the gateway is shutting down"));
@@ -74,7 +80,7 @@ impl Runner {
         };
         let turn = new.clone().map(|message| TurnMessage { message, ids: branch::first_ids(row) });
         let (transcript, mut context, remembered) =
-            self.transcript(lock, session, first, settings.pruning.is_some(), turn).await?;
+            self.transcript((lock, ahead), session, first, settings.pruning.is_some(), turn).await?;
         inject::without_preface(&mut context.messages);
         let mut own_prompt = None;
         if let (Some((bus, place)), Some(message)) = (hooks, &mut known) {
@@ -114,7 +120,7 @@ impl Runner {
     /// The transcript, the run's settings noted and its message said, and what the model should see of what was there before.
     async fn transcript(
         &self,
-        lock: &TranscriptLock,
+        (lock, ahead): (&TranscriptLock, Option<ReadAhead>),
         session: &Session,
         first: &Candidate,
         prunes: bool,
@@ -132,7 +138,11 @@ impl Runner {
             thinking_level: first.thinking.as_str().to_owned(),
             touches_cache: prunes && is_cached(first.model.provider(), first.model.id()),
         };
-        let (kept, remembered) = self.kept.take(&session.transcript).unzip();
+        let (mut kept, remembered) = self.kept.take(&session.transcript).unzip();
+        if let Some(ahead) = ahead {
+            // What went wrong there goes wrong here again, and is told.
+            kept = kept.or(ahead.await.ok().flatten());
+        }
         let (transcript, context) = lock.begin(kept, new, settings, message).await?;
         Ok((transcript, context, remembered.unwrap_or_default()))
     }
