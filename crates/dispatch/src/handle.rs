@@ -276,7 +276,7 @@ impl Dispatch {
         let (runner, lanes) = (Arc::clone(&self.runner), Arc::clone(&self.lanes));
         let (placed, has_place) = oneshot::channel();
         let accept = intake::accept(runner, lanes, run_id, session_key, request, placed);
-        let accepting = self.shared.accepting.spawn(accept);
+        let accepting = self.shared.accepting.spawn(Box::pin(accept));
         // Dropped when it has its place, or was refused before.
         let _ = has_place.await;
         Placed::new(async move {

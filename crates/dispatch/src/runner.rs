@@ -70,11 +70,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::prompt::RepoRoots;
+use openclaw_agent::prompt::{RepoRoots, SystemPromptReport};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, UserMessage};
+use openclaw_sessions::entry::Json;
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use openclaw_tools::WebShared;
@@ -335,14 +336,19 @@ async fn drive(
     };
     runner.tell_new_session(row, &prepared).await;
     let mut live = Live::begin(runner, row, &runner.prefix_of(row, &prepared), &turn, shows);
-    let mut ended = match &mut live {
+    let report = runner.keep_report(&row.session_key, prepared.report.take());
+    let (mut ended, kept_report) = match &mut live {
         Some(live) => {
             let (told, followed) = mpsc::channel(FOLLOWED);
             let running = run_agent(runner, &mut prepared, control, (row, &turn, &place), told);
-            tokio::join!(running, live.follow(followed, &events)).0
+            let (ended, (), report) = tokio::join!(running, live.follow(followed, &events), report);
+            (ended, report)
         }
-        None => run_agent(runner, &mut prepared, control, (row, &turn, &place), events).await,
+        None => {
+            tokio::join!(run_agent(runner, &mut prepared, control, (row, &turn, &place), events), report)
+        }
     };
+    prepared.kept_report = kept_report;
     let permit = place.take();
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
@@ -435,7 +441,7 @@ async fn drive(
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
         finish(runner, &taken.row, &record, Said::nothing()).await;
     }
-    let report = Some(prepared.report.clone());
+    let report = prepared.kept_report.clone();
     let record = RunRecord { report, ..record(runner, row, Some(started_at), outcome) };
     finish(runner, row, &record, said).await;
     if let Some(unsent) = unsent {
@@ -565,6 +571,13 @@ impl Runner {
             deps,
             shared,
         }
+    }
+
+    /// Puts what a system prompt was made of into words for the session's row, once the model is asked.
+    async fn keep_report(&self, key: &SessionKey, report: Option<SystemPromptReport>) -> Option<Json> {
+        tokio::task::yield_now().await;
+        let kept = self.reports.keep(key, report?);
+        kept.inspect_err(|error| tracing::warn!(session = %key, %error, "the row does not say what the prompt was made of")).ok()
     }
 
     /// Itself, for what outlives a call; nothing once the gateway is gone.

@@ -123,7 +123,8 @@ impl Desks {
         let _ = sender.send(letter);
         desks.insert(at.clone(), sender);
         let desk = Desk::new(at, Arc::clone(self), mailbox);
-        self.dispatch.shared().accepting.spawn(desk.run());
+        // Boxed, as are others on the way of a message: tokio moves what it is given several times, and a future is large.
+        self.dispatch.shared().accepting.spawn(Box::pin(desk.run()));
     }
 
     /// Room for one more event, if there is some.
@@ -166,7 +167,7 @@ impl InboundSink for Sink {
         Box::pin(async move {
             let Self(desks) = self;
             // Whoever brings them may go away meanwhile, such as who posts to a webhook: what is stored has to come to its desk all the same.
-            let taking = desks.dispatch.shared().accepting.spawn(take(Arc::clone(desks), events));
+            let taking = desks.dispatch.shared().accepting.spawn(Box::pin(take(Arc::clone(desks), events)));
             taking.await.unwrap_or_else(|error| Err(NotTaken(error.to_string())))
         })
     }

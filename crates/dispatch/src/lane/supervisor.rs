@@ -100,7 +100,7 @@ impl Supervisor {
         lanes.insert(key.clone(), sender.clone());
         let actor = Actor::new(key.clone(), Arc::clone(&self.runner), Arc::clone(self), mailbox);
         let span = tracing::info_span!(parent: None, "session", %key);
-        self.tasks.spawn(actor.run().instrument(span));
+        self.tasks.spawn(Box::pin(actor.run()).instrument(span));
         sender
     }
 }

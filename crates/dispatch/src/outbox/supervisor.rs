@@ -308,7 +308,8 @@ impl Supervisor {
                 continue;
             };
             let shared = Arc::clone(&inner);
-            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, account).await });
+            let task =
+                self.tasks.spawn(Box::pin(async move { attempt::attempt(&shared, number, account).await }));
             let returns = inner.accounts.returns(&lane);
             self.tried.insert(task.id(), Tried { lane, number, returns });
         }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::hooks::RunHooks;
+use openclaw_agent::prompt::SystemPromptReport;
 use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
@@ -66,8 +67,10 @@ pub(super) struct Prepared {
     /// What the row keeps of the skills.
     pub(super) skills_mark: Option<Json>,
     pub(super) system_prompt: Arc<str>,
-    /// What that was made of.
-    pub(super) report: Json,
+    /// What that was made of, until it is put into words for the row: while the model is asked.
+    pub(super) report: Option<SystemPromptReport>,
+    /// As the row keeps it.
+    pub(super) kept_report: Option<Json>,
     pub(super) branch: RunBranch,
     /// What is remembered behind its transcript.
     pub(super) remembered: Remembered,
@@ -160,7 +163,7 @@ impl Prepared {
             session_id: self.session.id.clone(),
             window: window.map_or(0, |candidate| candidate.model.context_window()),
             meta: ended.meta,
-            report: Some(self.report.clone()),
+            report: self.kept_report.clone(),
             last_usage: ended.last_usage,
             tokens_after: ended.tokens_after,
             abort,
@@ -220,7 +223,6 @@ impl Runner {
         let extra = row.payload.extra_system_prompt.clone();
         let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
-        let report = self.reports.keep(&session.key, report)?;
         let hooks = self.run_hooks(&settings, &session, row.payload.conversation());
         let sight = Sight {
             session: &session,
@@ -259,7 +261,8 @@ impl Runner {
             hooks,
             skills_mark: skills.mark.clone(),
             system_prompt,
-            report,
+            report: Some(report),
+            kept_report: None,
             branch,
             remembered,
             compaction,

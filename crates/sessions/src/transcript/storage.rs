@@ -1,11 +1,12 @@
 //! Where transcripts are kept: the narrow interface that the product knows. [`super::FileTranscripts`] keeps them in
 //! OpenClaw's files. Everything here blocks; [`super::TranscriptLock`] and [`super::Transcript`] are for asynchronous code.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
@@ -24,21 +25,23 @@ use crate::layout::{BadSessionId, topic_of};
 /// Names a transcript. Only the implementation that made it knows where that is; its text is for people, for rows
 /// (`sessionFile`) and for the wire.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TranscriptRef(Arc<Path>);
+pub struct TranscriptRef(Arc<OsStr>);
 
 impl TranscriptRef {
+    /// Written in one way, whoever wrote the path, so that comparing two is comparing bytes.
     pub(crate) fn new(path: impl AsRef<Path>) -> Self {
-        Self(Arc::from(path.as_ref()))
+        let path: PathBuf = path.as_ref().components().collect();
+        Self(Arc::from(path.into_os_string()))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        Path::new(&*self.0)
     }
 }
 
 impl fmt::Display for TranscriptRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.display().fmt(f)
+        self.path().display().fmt(f)
     }
 }
 

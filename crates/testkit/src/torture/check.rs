@@ -177,7 +177,8 @@ fn judge(
     let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
     // A reader sees the words before a tool call as often as they were said.
     let most_words = if end.is_flagged { usize::MAX } else { foretold };
-    let least_words = least.min(foretold);
+    // What is kept for a run of its own may be cut short where another run has read it: the words there belong to no answer.
+    let least_words = least.min(foretold.saturating_sub(times - 1));
     let is_shown = match is_shown {
         true => (least..=most).contains(&shown) && (least_words..=most_words).contains(&foreshown),
         false => shown == 0 && foreshown == 0,

@@ -41,7 +41,8 @@ impl Actor {
         let emitter = self.emitter(&job);
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
-        let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
+        let working =
+            Box::pin(async move { crate::runner::work(&runner, &work, &shared_control, events_in).await });
         self.tasks.spawn(working.instrument(span));
         let working = self.shared.working.token();
         self.running = Some(Running { job, control, events, emitter, begun: false, over: None, working });
