@@ -212,6 +212,40 @@ async fn words_that_were_sent_as_blocks_are_not_said_again_after_a_stop() {
     }
 }
 
+/// Words of which some were sent are said to their end, although the answer is the tool's.
+#[tokio::test]
+async fn words_before_an_answer_by_tool_do_not_break_off_over_a_stop() {
+    let [first, second] = ["One paragraph is here, of some length.", "And another one follows, as long."];
+    let (server, gate) = (TelegramServer::start().await, Gate::new());
+    let held = gate.clone();
+    let model = ModelServer::answering(move |request| {
+        let text = |text: &str| Step::Text(text.to_owned());
+        let send = json!({"action": "send", "message": "the answer, by tool"});
+        let call = Step::ToolCalls(vec![ScriptedCall::new("c1", "message", &send)]);
+        match request.ends_with_tool_result() {
+            false => Reply::steps([
+                text(first),
+                text("\n\n"),
+                text("And"),
+                Step::Wait(held.clone()),
+                text(&second[3..]),
+                call,
+            ]),
+            true => Reply::text("NO_REPLY"),
+        }
+    })
+    .await;
+    let mut gateway = bot(&server, &model, in_blocks(), small()).await;
+    server.push(private_message(5, "tell me"));
+    all_sent(&gateway, 11, 1).await;
+    gateway.kill().await.unwrap();
+    gate.open();
+    gateway.start().await.unwrap();
+    traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+    all_sent(&gateway, 11, 3).await;
+    assert_eq!(seen(&server), [first, "the answer, by tool", second]);
+}
+
 #[tokio::test]
 async fn a_voice_tag_in_blocks_makes_the_recording_a_voice_message() {
     let server = TelegramServer::start().await;

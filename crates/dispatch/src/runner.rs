@@ -395,13 +395,12 @@ async fn drive(
         }
         None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let (mut left, paced) = live.finish(ended.payloads.clone()).await;
-            if row.recovered {
-                left = runner.without_sent_blocks(&turn.runs(), left).await;
-            }
+            let (left, paced) = live.finish(ended.payloads.clone()).await;
             unsent = paced;
-            let had_some = !left.is_empty();
-            let mut payloads = turn.remaining(left);
+            let (had_some, mut payloads) = match row.recovered {
+                true => runner.left_of_resumed(&turn, left).await,
+                false => (!left.is_empty(), turn.remaining(left)),
+            };
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
             // What the agent has sent by itself is no answer to stand below.
             if !(had_some && payloads.is_empty()) {

@@ -20,6 +20,7 @@ use super::sandbox;
 use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::inbox::{Asked, Row};
 use crate::journal::NewDelivery;
+use crate::messages::turn::MessageTurn;
 use crate::origin::Origin;
 use crate::outbox::{Delivery, DeliveryState, OutboxError};
 use crate::reply::normalise::{NOTHING_SENT, failed_run, known_error, normalised};
@@ -249,14 +250,15 @@ impl Runner {
         Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
     }
 
-    /// Without the words and files that were sent as blocks, for any of these runs, by a process that died.
-    pub(super) async fn without_sent_blocks(
+    /// What of a run's payloads is still to be said where an earlier process began it: not what that sent as blocks. A text whose beginning was
+    /// sent is said to its end, also where a tool has answered since. And whether there was anything to say.
+    pub(super) async fn left_of_resumed(
         &self,
-        runs: &[RunId],
+        turn: &MessageTurn,
         payloads: Vec<ReplyPayload>,
-    ) -> Vec<ReplyPayload> {
+    ) -> (bool, Vec<ReplyPayload>) {
         let mut names = Vec::new();
-        for run_id in runs {
+        for run_id in &turn.runs() {
             let sent = self.shared.journal.deliveries_of(run_id).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "what was said may be said a second time");
                 Vec::new()
@@ -269,18 +271,26 @@ impl Runner {
             names.extend(sent.filter_map(|delivery| name(&delivery.id)));
         }
         let mut blocks = SentBlocks::new(names.iter().map(String::as_str));
-        let left = |payload: ReplyPayload| {
+        let (mut had_some, mut left) = (false, Vec::new());
+        for payload in payloads {
             if payload.is_error {
-                return Some(payload);
+                had_some = true;
+                left.extend(turn.left_of(payload));
+                continue;
             }
             let text = blocks.left_of(&payload.text);
             let mut media_urls = media(&payload);
             media_urls.retain(|file| !names.contains(&file_name(file)));
-            let media_url = media_urls.first().cloned();
-            let is_left = !text.is_empty() || !media_urls.is_empty();
-            is_left.then_some(ReplyPayload { text, media_url, media_urls, ..payload })
-        };
-        payloads.into_iter().filter_map(left).collect()
+            if text.is_empty() && media_urls.is_empty() {
+                continue;
+            }
+            had_some = true;
+            let is_rest = text.len() < payload.text.len();
+            let payload =
+                ReplyPayload { text, media_url: media_urls.first().cloned(), media_urls, ..payload };
+            left.extend(if is_rest { Some(payload) } else { turn.left_of(payload) });
+        }
+        (had_some, left)
     }
 
     /// Where a message is answered.
